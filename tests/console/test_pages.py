@@ -147,7 +147,7 @@ async def test_a_handoff_whose_changes_are_gone_is_listed_as_unreadable_among_th
         rows = rows_of(await shown(handoffs_page, runtime))
         assert [row[:2] for row in rows[1:]] == [[sound, "accepted"], [damaged, "unreadable"]]
         assert rows[2][2] == "unknown"
-        assert "cannot be read (changes has none)" in await shown(handoff_page, runtime, handoff_id=damaged)
+        assert "cannot be read (changes is empty)" in await shown(handoff_page, runtime, handoff_id=damaged)
 
 
 async def test_parts_of_a_learned_score_that_is_missing_are_shown_alone():

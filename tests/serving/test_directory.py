@@ -197,12 +197,12 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
     for text, token, fault in (
         (f"crm {CRM} x", TOKEN, "'crm' has more than a name and a token"),
         (f"crm {CRM}\nerp", TOKEN, "'erp' has no token"),
-        (f"crm {CRM}\ncrm {ERP}", TOKEN, "'crm': it stands there twice"),
+        (f"crm {CRM}\ncrm {ERP}", TOKEN, "'crm': it is listed twice"),
         (f"bot-1 {CRM}\nbot-l {ERP}", TOKEN, "'bot-l': it looks like 'bot-1'"),
         (f"c\x08rm {CRM}", TOKEN, "it has U\\+0008, a control character"),
-        (f"crm {CRM}\nerp {CRM}", TOKEN, "the token of 'crm', 'erp' is also another's"),
-        (f"crm {TOKEN}\nerp {ERP}", TOKEN, "the token of 'crm' is also another's"),
-        (" \n\n", TOKEN, "it names nobody"),
+        (f"crm {CRM}\nerp {CRM}", TOKEN, "the token of 'crm', 'erp' is used more than once"),
+        (f"crm {TOKEN}\nerp {ERP}", TOKEN, "the token of 'crm' is used more than once"),
+        (" \n\n", TOKEN, "it is empty"),
         (f"crm {CRM}", None, "the server itself has no token"),
         ("crm \xe9", TOKEN, "it has characters that an HTTP header cannot hold"),
     ):
@@ -219,7 +219,7 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
 @pytest.mark.parametrize("name", ["\N{CYRILLIC SMALL LETTER ES}rm", "crm\N{ZERO WIDTH SPACE}", "ＣＲＭ", "CRM"])
 def test_no_caller_has_a_name_that_could_be_mistaken(name):
     for roles in ({"registrants": {"crm": CRM, name: ERP}}, {"registrants": {"crm": CRM}, "operators": {name: ERP}}):
-        with pytest.raises(CallerNameError, match="each name unlike the others"):
+        with pytest.raises(CallerNameError, match="distinct from the other names"):
             Access(TOKEN, **roles)
     Access(TOKEN, registrants={"crm": CRM}, operators={"crm": ERP})
 

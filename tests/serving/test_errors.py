@@ -20,7 +20,7 @@ REMEDIES = {
     of_the_client.ServerUnreachableError: "start it, or mend the URL",
     of_the_client.UnauthorizedError: "a text",  # the server's own words, which say it
     server.AddressError: "choose another with --host and --port",
-    access.CallerNameError: "each name unlike the others",
+    access.CallerNameError: "distinct from the other names",
     access.RegistrantsError: "write a name and a token of 16 or more characters",
     access.OpenDoorError: "give it one with --token-file",
     access.TokenError: "openssl rand -hex 32",

@@ -77,7 +77,7 @@ async def test_nobody_asks_where_there_is_no_database_or_nobody_to_ask(sqlite_ur
         async with open_asking(sqlite_url):
             pass
     assert not sqlite_path.exists()
-    with pytest.raises(StoreUrlError, match="cannot be asked"):
+    with pytest.raises(StoreUrlError, match="takes no requests"):
         async with open_asking(object()):
             pass
 

@@ -54,7 +54,7 @@ class ReadCommand(Command):
 
 
 class StopCommand(WritingCommand):
-    """`stop`. An agent that has ended stays as it is, so the command can be repeated as it is."""
+    """`stop`. It does not change an agent that has ended, so it is safe to repeat."""
 
     answer: ClassVar[Answer[Any]] = SNAPSHOT
     route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/stop", "Stop an agent in its current state")
@@ -63,7 +63,7 @@ class StopCommand(WritingCommand):
 
 
 class EraseCommand(WritingCommand):
-    """`erase`. When repeated, it finds no such agent, and says so."""
+    """`erase`. A repeat raises UnknownAgentError."""
 
     answer: ClassVar[Answer[Any]] = DONE
     route: ClassVar[Route] = Route("DELETE", "/agents/{agent_id}", "Erase an agent and its history for good", 204)
@@ -90,10 +90,10 @@ class ForkCommand(WritingCommand):
 
     answer: ClassVar[Answer[Any]] = SNAPSHOT
     route: ClassVar[Route] = Route(
-        "POST", "/agents/{agent_id}/fork", "Start another agent as this one was at a version", 201
+        "POST", "/agents/{agent_id}/fork", "Start a new agent from a version of this one", 201
     )
     verb: Literal["fork"] = "fork"
-    agent_id: AgentId  # of the agent whose past it is
+    agent_id: AgentId  # of the agent that is copied
     version: int
     new_id: AgentId | None = None
     idempotency_key: str | None = None
@@ -119,7 +119,7 @@ class EndInvokeCommand(WritingCommand):
 
 
 class AgentsHome(Executor):
-    """The part of `AgentHome` that is about agents as a whole."""
+    """The part of `AgentHome` for whole agents."""
 
     @abstractmethod
     async def _handle(self, command: Command) -> Agent[Any]:
@@ -159,21 +159,21 @@ class AgentsHome(Executor):
     ) -> Agent[Any]:
         """Start an agent at an entry point, run its entry actions and commit its first turn.
 
-        at: the entry point's name, by default that of its state.
-        payload: what the entry point takes, as the model or as a mapping.
+        at: the entry point's name, by default the name of its state.
+        payload: the payload of the entry point, as its model or as a mapping.
         agent_id: generated if left out.
         idempotency_key: repeating the call with the same key returns the agent that the first call started. It is also
         the agent's id if there is no `agent_id`.
 
-        Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or what a failing
-        entry action raises; then nothing was started.
+        Raises UnknownGraphError, EntryRefusedError, PayloadError, EntryGuardError, AgentExistsError, or the exception
+        of a failing entry action; then nothing was started.
         """
         return await self._start_agent(graph, at, payload, agent_id, idempotency_key)
 
     async def _start_agent(
         self, graph: Name | AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
     ) -> Agent[Any]:
-        """Start an agent with a command. A home that has a shorter way overrides this."""
+        """Start an agent with a command. A home that can start agents directly overrides this."""
         command = made(
             StartCommand,
             graph=graph_name(graph),
@@ -219,9 +219,9 @@ class AgentsHome(Executor):
     ) -> Agent[Any]:
         """Return the agent with this id as it was last committed, or start it if there is none.
 
-        Callers at the same time get the same agent. One that is there, even if it has ended, is left as it is: neither
-        `at` nor `payload` is looked at.
-        Raises AgentExistsError if the agent is one of another graph, and what `start` and `resume` raise.
+        Concurrent callers get the same agent. An existing agent is not changed, even if it has ended: `at` and
+        `payload` are ignored.
+        Raises AgentExistsError if the agent belongs to another graph, and what `start` and `resume` raise.
         """
         try:
             agent = await self.resume(agent_id)
@@ -253,9 +253,9 @@ class AgentsHome(Executor):
         return snapshot
 
     async def erase(self, agent_id: AgentId) -> None:
-        """Delete an agent, its history, its mail and its invokes for good; agents that wait for it are told.
+        """Delete an agent, its history, its mail and its invokes permanently, and notify the agents that wait for it.
 
-        If the agent is listed as unreadable, it is unknown which agents wait for it.
+        If the agent is listed as unreadable, the agents that wait for it are unknown, and are not notified.
         Raises UnknownAgentError.
         """
         await self.execute(made(EraseCommand, agent_id=agent_id))
@@ -279,13 +279,13 @@ class AgentsHome(Executor):
     async def fork(
         self, agent_id: AgentId, version: int, *, new_id: AgentId | None = None, idempotency_key: str | None = None
     ) -> Agent[Any]:
-        """Start another agent as this one was at a version, to try another way on; this one stays as it is.
+        """Start a new agent from a version of this one, to try another course; this one does not change.
 
-        No action runs. Timers and invokes of the active states start anew for the new agent, agents that they invoke
-        included; mail, keyed timers and handoffs stay with the one that has them. The new agent's first turn names its
-        origin: the event `agent.forked`, with `agent` and `version`. It is of today's version of the graph.
+        No action runs. Timers and invokes of the active states start from the beginning for the new agent, including
+        invoked agents; mail, keyed timers and handoffs stay with the original. The first turn of the new agent names
+        its origin: the event `agent.forked`, with `agent` and `version`. It uses the current version of the graph.
 
-        version: any that the history has, also of an agent that has ended.
+        version: any version in the history, also if the agent has ended.
         new_id, idempotency_key: as `agent_id` and `idempotency_key` of `start`.
         Raises UnknownAgentError, UnknownVersionError, AgentExistsError, UnknownGraphError, IncompatibleGraphError.
         """
@@ -304,10 +304,10 @@ class AgentsHome(Executor):
         reason: str,
         idempotency_key: str | None = None,
     ) -> Receipt:
-        """End a running invoke of an agent, with a result in place of its function's, or with an error.
+        """End a running invoke of an agent, with an error, or with a result that replaces the function's.
 
         The function is cancelled, and the agent gets `done.invoke.<id>`, or `error.invoke.<id>` with the message.
-        invoke: the invoke's id. reason: for the history, which shows the origin "operator".
+        invoke: the invoke's id. reason: recorded in the history with the origin "operator".
         idempotency_key: repeating the call with the same key has no further effect. It is the id of the event.
         Raises UnknownAgentError, NoInvokeError if the agent is not running the invoke, and PayloadError.
         """

@@ -1,4 +1,4 @@
-"""Commands and verbs about alarms from outside and about agents that failed."""
+"""Commands and verbs for alarms from outside and for failed agents."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from gatechart.values.alarms import ALARM, RaisedAlarm
 from gatechart.values.failure_reports import FailureReport, failure_report
 from gatechart.values.names import LONGEST_NAME, AgentId, Name, name_of
 
-_RECENT: Final = 100  # turns among which a repeated call is looked for
+_RECENT: Final = 100  # turns that are searched for a repeated call
 
 MOST_NAMED: Final = 1000
-"""How many agents an alarm may name."""
+"""The most agents that an alarm may name."""
 
 
 class AlarmCommand(WritingCommand):
     """`alarm`. Its id makes it safe to repeat."""
 
     answer: ClassVar[Answer[Any]] = ALARM_RAISED
-    route: ClassVar[Route] = Route("POST", "/alarms", "Raise an alarm, of which agents hear as `alarm.NAME`")
+    route: ClassVar[Route] = Route("POST", "/alarms", "Raise an alarm; agents receive it as the event `alarm.NAME`")
     verb: Literal["alarm"] = "alarm"
     name: Annotated[str, Field(max_length=200)]
     alarm_id: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME - 10)]
@@ -44,7 +44,7 @@ class AlarmCommand(WritingCommand):
 
 
 class AlarmsHome(AgentsHome, HistoryHome):
-    """The part of `AgentHome` that is about alarms, and about agents that failed."""
+    """The part of `AgentHome` for alarms and failed agents."""
 
     async def alarm(
         self,
@@ -57,11 +57,11 @@ class AlarmsHome(AgentsHome, HistoryHome):
         where: Mapping[str, Any] | None = None,
         most: int = 100,
     ) -> RaisedAlarm:
-        """Raise an alarm: these agents, or the active ones of a graph that match, get `alarm.NAME` as durable mail.
+        """Raise an alarm: send `alarm.NAME` as durable mail to the named agents, or to active agents that match.
 
-        An agent that does not handle it where it is refuses it, which its refused mail shows.
-        alarm_id: repeating the call with the same id has no further effect, and returns what the first call did.
-        to: ids of agents. graph, where: as in `find`, in place of `to`. most: if more agents match, none hears of it.
+        An agent refuses it if its current state does not handle it; the mail is then listed as refused.
+        alarm_id: repeating the call with the same id has no further effect, and returns the first result.
+        to: ids of agents. graph, where: as in `find`, in place of `to`. most: if more agents match, none gets it.
         Raises PayloadError, UnknownAgentError, UnknownGraphError, UnknownFieldError, and EventIdReusedError if the id
         belongs to another alarm.
         """
@@ -81,7 +81,7 @@ class AlarmsHome(AgentsHome, HistoryHome):
         return raised
 
     async def failure(self, agent_id: AgentId) -> FailureReport:
-        """Return what made an agent fail. Raises NotFailedError if it has not failed, and UnknownAgentError."""
+        """Return the cause of an agent's failure. Raises NotFailedError if it has not failed, and UnknownAgentError."""
         snapshot = await self.read(agent_id)
         if snapshot.status is not Status.FAILED:
             raise NotFailedError(agent_id, snapshot.status.value)
@@ -89,28 +89,27 @@ class AlarmsHome(AgentsHome, HistoryHome):
         return failure_report(entry, snapshot)
 
     async def retry_agent(self, agent_id: AgentId, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
-        """Have an agent that failed go on from where it was before: at the last version before it failed.
+        """Restart a failed agent from the last version before it failed.
 
-        If it took calls back by then, that is where it was before it did so.
-
-        No action runs; timers and invokes of the states there start anew, and steps that were recorded in them are
-        taken again. reason: for the history. idempotency_key: repeating the call with the same key has no further
-        effect. Raises NotFailedError, UnknownAgentError, and as `rollback` does.
+        If it was compensating calls by then, restart it from the version before the compensation.
+        No action runs. Timers and invokes of the states in that version start from the beginning, and steps that were
+        recorded in them run again. reason: for the history. idempotency_key: repeating the call with the same key has
+        no further effect. Raises NotFailedError, UnknownAgentError, and what `rollback` raises.
         """
         snapshot = await self.read(agent_id)
         if idempotency_key is not None and snapshot.status is not Status.FAILED:
             recent = await self.history(agent_id, after=max(snapshot.version - _RECENT, 0), limit=_RECENT)
-            if any(each.event.id == idempotency_key for each in recent):
+            if any(entry.event.id == idempotency_key for entry in recent):
                 return snapshot
         if snapshot.status is not Status.FAILED or snapshot.version < 2:
             raise NotFailedError(agent_id, snapshot.status.value)
         try:
             return await self.rollback(agent_id, snapshot.version - 1, reason=reason, idempotency_key=idempotency_key)
         except TakingBackError:
-            version = await self._before_undoing(snapshot)
+            version = await self._version_before_compensation(snapshot)
             return await self.rollback(agent_id, version, reason=reason, idempotency_key=idempotency_key)
 
-    async def _before_undoing(self, failed: Snapshot) -> int:
+    async def _version_before_compensation(self, failed: Snapshot) -> int:
         recent = await self.history(failed.agent_id, after=max(failed.version - 1 - _RECENT, 0), limit=_RECENT)
-        versions = (each.version for each in reversed(recent) if UNDOING not in each.target)
-        return next((each for each in versions if each < failed.version), failed.version - 1)
+        versions = (entry.version for entry in reversed(recent) if UNDOING not in entry.target)
+        return next((version for version in versions if version < failed.version), failed.version - 1)

@@ -1,4 +1,4 @@
-"""Commands made of what the caller of a verb gave."""
+"""Build commands from the arguments of a verb."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from gatechart.graph.selection_faults import terms_faults
 from gatechart.handoff.fallbacks import fallback_steps
 from gatechart.handoff.selections import declared_terms
 
-_WORDS: Final = ("status", "limit", "after", "version")  # arguments that an error may show
+_WORDS: Final = ("status", "limit", "after", "version")  # arguments whose values an error may show
 
 C = TypeVar("C", bound=Command)
 
 
 def made(kind: type[C], **given: Any) -> C:
-    """Make a command. Raises PayloadError if the arguments do not fit."""
+    """Build a command. Raises PayloadError if the arguments do not fit."""
     try:
         return kind(**given)
     except ValidationError as error:
         verb: str = kind.model_fields["verb"].default
         shown = tuple(f"{name} is {given[name]!r}" for name in _WORDS if isinstance(given.get(name), str | int))
-        raise PayloadError(verb, (*problems_of(error), *shown), "what the verb takes") from error
+        raise PayloadError(verb, (*problems_of(error), *shown), f"the arguments of {verb}") from error
 
 
 def handoff_fields(handoff: Handoff) -> dict[str, Any]:
-    """Return the fields of a command from the handoff. Raises PayloadError if it needs a turn."""
+    """Convert a handoff to fields of a command. Raises PayloadError if only an action can use it."""
     if not isinstance(handoff, Handoff):
         raise PayloadError("handoff", (f"it is {handoff!r}",), 'a Handoff, such as Handoff("refunds", at="REVIEWING")')
     if handoff.achieved is not None or any(map(callable, handoff.functions)):
-        problem = "it has a function, or says what was achieved, as an action of a graph may"
+        problem = "it has a function or an achieved=, which only actions of a graph can use"
         raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
     deadline, fallbacks = handoff.deadline, handoff.fallbacks
     for best in handoff.selections:
@@ -58,17 +58,17 @@ def handoff_fields(handoff: Handoff) -> dict[str, Any]:
 
 def _check_selection(best: Best) -> None:
     if best.rules or callable(best.needs):
-        problem = f"{best.name!r} has rules or a function as its needs, as an action of a graph may"
+        problem = f"{best.name!r} has rules, or a function as its needs, which only actions of a graph can use"
         raise PayloadError("handoff", (problem,), "Best(Needs(...)) or Best(entries=...)")
     refuse("handoff", terms_faults("the selection", best))
 
 
 def refuse(verb: str, faults: Iterable[Fault]) -> None:
-    """Raise PayloadError if there is a fault."""
-    found = tuple(faults)
-    if found:
-        remedies = dict.fromkeys(each.remedy for each in found)
-        raise PayloadError(verb, tuple(f"{each.place}: {each.problem}" for each in found), "; ".join(remedies))
+    """Raise PayloadError with all faults, if there are any."""
+    problems = tuple(faults)
+    if problems:
+        remedies = dict.fromkeys(fault.remedy for fault in problems)
+        raise PayloadError(verb, tuple(f"{fault.place}: {fault.problem}" for fault in problems), "; ".join(remedies))
 
 
 def check_writable(command: Command) -> None:

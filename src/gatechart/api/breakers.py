@@ -1,4 +1,4 @@
-"""Commands and verbs about circuit breakers."""
+"""Commands and verbs for circuit breakers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class BreakersCommand(Command):
 
 
 class IsolateBreakerCommand(WritingCommand):
-    """`isolate_breaker`. A breaker that is isolated stays so, so the command can be repeated as it is."""
+    """`isolate_breaker`. A repeat leaves the breaker isolated, so it is safe."""
 
     answer: ClassVar[Answer[Any]] = BREAKER
     route: ClassVar[Route] = Route(
-        "POST", "/breakers/{name}/isolate", "Let no call through a circuit breaker until it is closed"
+        "POST", "/breakers/{name}/isolate", "Reject all calls at a circuit breaker until it is closed"
     )
     verb: Literal["isolate_breaker"] = "isolate_breaker"
     name: BreakerName
@@ -41,7 +41,7 @@ class IsolateBreakerCommand(WritingCommand):
 
 
 class CloseBreakerCommand(WritingCommand):
-    """`close_breaker`. A breaker that is closed stays so, so the command can be repeated as it is."""
+    """`close_breaker`. A repeat leaves the breaker closed, so it is safe."""
 
     answer: ClassVar[Answer[Any]] = BREAKER
     route: ClassVar[Route] = Route("POST", "/breakers/{name}/close", "Let calls through a circuit breaker again")
@@ -50,26 +50,26 @@ class CloseBreakerCommand(WritingCommand):
 
 
 class BreakersHome(Executor):
-    """The part of `AgentHome` that is about circuit breakers."""
+    """The part of `AgentHome` for circuit breakers."""
 
     async def breakers(self, *, after: str | None = None, limit: int = 100) -> Sequence[BreakerRecord]:
         """List the circuit breakers that are not closed, by name, a page at a time: pass the last name as `after`.
 
-        One that is open stays so until a call is made after its `retry_at`. Raises PayloadError.
+        A breaker stays open until the first call after its `retry_at`. Raises PayloadError.
         """
-        found: Sequence[BreakerRecord] = await self.execute(made(BreakersCommand, after=after, limit=limit))
-        return found
+        breakers: Sequence[BreakerRecord] = await self.execute(made(BreakersCommand, after=after, limit=limit))
+        return breakers
 
     async def isolate_breaker(self, name: str, *, reason: str) -> BreakerRecord:
-        """Let no call through a circuit breaker until `close_breaker`, whether or not it was ever used.
+        """Reject all calls at a circuit breaker until `close_breaker`, even if no call has used it yet.
 
-        reason: for whoever lists breakers, and for the callers that it rejects. Raises PayloadError.
+        reason: shown in lists of breakers and to rejected callers. Raises PayloadError.
         """
         command = made(IsolateBreakerCommand, name=checked_key(name, "breaker"), reason=reason)
         breaker: BreakerRecord = await self.execute(command)
         return breaker
 
     async def close_breaker(self, name: str) -> BreakerRecord:
-        """Let calls through a circuit breaker again, and forget what it counted. Raises PayloadError."""
+        """Let calls through a circuit breaker again, and reset its counters. Raises PayloadError."""
         breaker: BreakerRecord = await self.execute(made(CloseBreakerCommand, name=checked_key(name, "breaker")))
         return breaker

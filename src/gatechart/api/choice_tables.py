@@ -11,7 +11,7 @@ from gatechart.values.profiles import Explanation, Judged
 
 @value
 class CandidateRow:
-    """A candidate: its scores in the order of the table's headings, or why it fell out."""
+    """A candidate: its scores in the order of the table's headings, or why it was excluded."""
 
     id: str
     scores: tuple[str, ...]
@@ -20,21 +20,21 @@ class CandidateRow:
 
 @value
 class ChoiceTable:
-    """Why a target was chosen, or nobody."""
+    """Why a target was chosen, or why none was."""
 
-    facts: tuple[Fact, ...]  # how it came out, and what was needed
-    headings: tuple[str, ...]  # of scores: the total unless an order decided, and the scorers
+    facts: tuple[Fact, ...]  # the outcome and the requirements
+    headings: tuple[str, ...]  # of the scores: the total (unless an order decided), then the scorers
     rows: tuple[CandidateRow, ...]
-    left_out: int  # further candidates, which are not told
+    left_out: int  # number of further candidates that the explanation omits
 
 
 def choice_table(why: Explanation) -> ChoiceTable:
     """Return the table of an explanation."""
-    scored = [_score_texts(each) for each in why.judged]
+    scored = [_score_texts(judged) for judged in why.judged]
     headings = tuple(dict.fromkeys(name for texts in scored for name in texts))
     rows = tuple(
-        CandidateRow(each.id, tuple(texts.get(name, "") for name in headings), each.fell)
-        for each, texts in zip(why.judged, scored, strict=True)
+        CandidateRow(judged.id, tuple(texts.get(name, "") for name in headings), judged.fell)
+        for judged, texts in zip(why.judged, scored, strict=True)
     )
     return ChoiceTable(tuple(choice_facts(why)), headings, rows, why.left_out)
 

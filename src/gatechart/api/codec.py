@@ -1,6 +1,6 @@
-"""The JSON of results: one codec for all values that verbs return, derived from the fields of the values.
+"""The JSON of results: one codec for every value that a verb returns, derived from the fields of its class.
 
-Readers ignore unknown keys, so that a newer gatechart may add some.
+Readers ignore unknown keys, so that newer releases of gatechart may add keys.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _MEDIA: Final = b'"media_type"'
 class Shape:
     """How the JSON of a dataclass differs from its fields: `Annotated[Mail, Shape(...)]`.
 
-    pydantic still reads and writes the dataclass itself, without another object in between.
+    pydantic still reads and writes the dataclass itself, without an intermediate object.
     """
 
-    keys: Mapping[str, str] = field(default_factory=dict)  # of fields whose key is not their name
-    kinds: Mapping[str, Any] = field(default_factory=dict)  # of fields that are written as something else
-    shows: Mapping[str, Any] = field(default_factory=dict)  # properties, by type, that are written and not read
+    keys: Mapping[str, str] = field(default_factory=dict)  # field name to JSON key, where they differ
+    kinds: Mapping[str, Any] = field(default_factory=dict)  # field name to JSON type, where it is not the field's type
+    shows: Mapping[str, Any] = field(default_factory=dict)  # property name to type; written, but not read
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """Return the schema of the dataclass with these differences."""
         whole: Any = handler.resolve_ref_schema(handler(source))
-        fields = [self._shaped(each, handler) for each in whole["schema"]["fields"]]
+        fields = [self._shaped(declared, handler) for declared in whole["schema"]["fields"]]
         shown = [core_schema.computed_field(name, handler.generate_schema(kind)) for name, kind in self.shows.items()]
         return whole | {"schema": whole["schema"] | {"fields": fields, "computed_fields": shown}}
 
@@ -64,7 +64,7 @@ class Shape:
 
 
 class Closed:
-    """Has pydantic refuse what is no field of a dataclass: `Annotated[Profile, Closed()]`. Callers mistype names."""
+    """Makes pydantic refuse unknown keys of a dataclass, such as typos: `Annotated[Profile, Closed()]`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """Return the schema of the dataclass with this difference."""
@@ -73,7 +73,7 @@ class Closed:
 
 
 class Answer(Generic[T]):
-    """The JSON of a verb's result, in both directions. kind: the type of the result, as pydantic takes it."""
+    """The JSON of a verb's result, in both directions. kind: the type of the result, for pydantic."""
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
@@ -89,14 +89,14 @@ class Answer(Generic[T]):
         return SchemaSerializer(self.adapter.core_schema, CoreConfig(ser_json_inf_nan="strings"))
 
     def write(self, result: T) -> bytes:
-        """Write a result as JSON text. Its secrets are masked, and digests take the place of the bytes of media."""
+        """Write a result as JSON text. Mask its secrets, and replace the bytes of media by digests."""
         text = self._serializer.to_json(self._wrapped(result), by_alias=True)
         if _MEDIA in text:
             text = masked_text(text.decode()).encode()
         return hidden_text(text.decode()).encode() if _SECRET in text else text
 
     def plain(self, result: T) -> Any:
-        """Return a result as JSON values. Its secrets are masked, and digests take the place of the bytes of media."""
+        """Return a result as JSON values, with secrets masked and the bytes of media replaced by digests."""
         plain = self._serializer.to_python(self._wrapped(result), mode="json", by_alias=True)
         return masked(hidden(plain))
 
@@ -116,8 +116,8 @@ class Answer(Generic[T]):
         return result
 
 
-class _Named(Answer[T]):
-    """An object with the result under a name."""
+class _KeyedAnswer(Answer[T]):
+    """A JSON object that holds the result under a name."""
 
     def __init__(self, kind: Any, name: str) -> None:
         super().__init__(kind)
@@ -133,9 +133,9 @@ class _Named(Answer[T]):
 
 @value
 class Part:
-    """Some entries of a list, and the `after` of the next; None if nothing follows.
+    """One page of a list, and the `after` of the next page; None if this is the last.
 
-    places: for each entry, the `after` of what follows it; empty in what was read from JSON.
+    places: the `after` value of each entry, to continue behind it; empty if the page was read from JSON.
     """
 
     entries: Sequence[Any]
@@ -145,7 +145,7 @@ class Part:
 
 
 class ListAnswer(Answer[Any]):
-    """A list, or a part of it: an object with the entries under a name, and `next`.
+    """A list, or a page of it: an object with the entries under a name, and `next`.
 
     entry: the JSON of an entry. key: the field of the last entry that `after` takes.
     """
@@ -157,16 +157,16 @@ class ListAnswer(Answer[Any]):
         self._key = key
 
     def part_of(self, result: Any) -> Part:
-        """Return the result of the verb as a part."""
+        """Wrap the result of the verb as a page."""
         return Part(result, places=[getattr(entry, self._key) for entry in result])
 
     def read_part(self, text: str | bytes) -> Part:
-        """Read a part from JSON text. Raises pydantic's ValidationError."""
+        """Read a page from JSON text. Raises pydantic's ValidationError."""
         read = self.adapter.validate_json(text)
         return Part(read[self.name], read["next"])
 
     def result_of(self, part: Part) -> Any:
-        """Return the verb's result that has these entries."""
+        """Return the verb's result with the entries of a page."""
         return tuple(part.entries)
 
     def _wrapped(self, result: Any) -> Any:
@@ -178,7 +178,7 @@ class ListAnswer(Answer[Any]):
 
 
 class _PageAnswer(ListAnswer):
-    """Agents, which the verb returns as a Page."""
+    """A page of agents, for verbs that return a Page."""
 
     def part_of(self, result: Page) -> Part:
         return Part(result.agents, result.next, result.places, result.incomplete)
@@ -201,7 +201,7 @@ class _PageAnswer(ListAnswer):
 
 
 _Parsed: TypeAlias = Annotated[
-    str,  # JSON text, which is written as the value that it stands for
+    str,  # JSON text, written as the JSON value that it encodes
     PlainSerializer(from_json, return_type=JsonValue),
     BeforeValidator(lambda parsed: to_json(parsed).decode(), json_schema_input_type=JsonValue),
 ]
@@ -217,7 +217,7 @@ _Accepted: TypeAlias = Annotated[AcceptedEvent, Shape(shows={"refused": bool})]
 
 
 class Accepts(TypedDict):
-    """The events that an agent could take or defer now, in the order of its transitions."""
+    """The events that an agent can handle or defer now, in the order of its transitions."""
 
     accepts: tuple[_Accepted, ...]
 
@@ -235,46 +235,46 @@ class Asked(TypedDict):
 
 
 class Agents(TypedDict):
-    """Some of the agents found; pass `next` as `after` for more. It is null if there are no more.
+    """A page of the matching agents; pass `next` as `after` for more. It is null if there are no more.
 
-    incomplete: fields of the query that agents from before their declaration may lack.
+    incomplete: fields of the query that older agents may lack, as they were declared later.
     """
 
     agents: tuple[_Snapshot, ...]
     next: str | None
-    incomplete: NotRequired[tuple[str, ...]]  # earlier releases do not write it
+    incomplete: NotRequired[tuple[str, ...]]  # absent in answers of earlier releases
 
 
 class History(TypedDict):
-    """Some of an agent's turns, oldest first; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of an agent's turns, oldest first; pass `next` as `after` for more. It is null if there are no more."""
 
     history: tuple[_Turn, ...]
     next: int | None
 
 
 class MailList(TypedDict):
-    """Some mail, in the order accepted; pass `next` as `after` for more. It is null if there is no more."""
+    """A page of mail, in the order accepted; pass `next` as `after` for more. It is null if there is no more."""
 
     mail: tuple[_Mail, ...]
     next: int | None
 
 
 class Handoffs(TypedDict):
-    """Some handoffs, in the order asked for; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of handoffs, in the order requested; pass `next` as `after` for more. It is null if there are no more."""
 
     handoffs: tuple[_Handoff, ...]
     next: int | None
 
 
 class Schedules(TypedDict):
-    """Some schedules, in the order made; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of schedules, in the order created; pass `next` as `after` for more. It is null if there are no more."""
 
     schedules: tuple[_Schedule, ...]
     next: str | None
 
 
 class Breakers(TypedDict):
-    """Some circuit breakers, by name; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of circuit breakers, by name; pass `next` as `after` for more. It is null if there are no more."""
 
     breakers: tuple[BreakerRecord, ...]
     next: str | None
@@ -284,28 +284,28 @@ _Finding: TypeAlias = Annotated[HealthFinding, Shape(shows={"key": str, "severit
 
 
 class Findings(TypedDict):
-    """Some findings, the worst first; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of findings, the most severe first; pass `next` as `after` for more. It is null if there are no more."""
 
     findings: tuple[_Finding, ...]
     next: str | None
 
 
 class Hosts(TypedDict):
-    """Some hosts, in the order started; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of hosts, in the order started; pass `next` as `after` for more. It is null if there are no more."""
 
     hosts: tuple[HostRecord, ...]
     next: str | None
 
 
 class Entries(TypedDict):
-    """Some entries of the directory, by id; pass `next` as `after` for more. It is null if there are no more."""
+    """A page of the directory, by id; pass `next` as `after` for more. It is null if there are no more."""
 
     entries: tuple[_Entry, ...]
     next: str | None
 
 
 class Journal(TypedDict):
-    """Some entries of a journal, in the order written; pass `next` as `after` for more, if it is not null."""
+    """A page of a journal, in the order written; pass `next` as `after` for more. It is null if there are no more."""
 
     journal: tuple[JournalEntry, ...]
     next: str | None
@@ -318,10 +318,10 @@ MAIL: Final[Answer[Mail]] = Answer(_Mail)
 RECEIPT: Final[Answer[Receipt]] = Answer(Annotated[Receipt, Shape(keys={"number": "mail"})])
 HANDOFF: Final[Answer[HandoffRecord]] = Answer(_Handoff)
 ACCEPTED: Final[Answer[AcceptedEvent]] = Answer(_Accepted)
-ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _Named(Accepts, "accepts")
-COUNTS: Final[Answer[Sequence[GraphCount]]] = _Named(Counts, "counts")
-ASKED: Final[Answer[str]] = _Named(Asked, "handoff")
-DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # success is all it says
+ACCEPTS: Final[Answer[Sequence[AcceptedEvent]]] = _KeyedAnswer(Accepts, "accepts")
+COUNTS: Final[Answer[Sequence[GraphCount]]] = _KeyedAnswer(Counts, "counts")
+ASKED: Final[Answer[str]] = _KeyedAnswer(Asked, "handoff")
+DONE: Final[Answer[None]] = Answer(Annotated[None, BeforeValidator(lambda _: None)])  # it only reports success
 AGENTS: Final = _PageAnswer(Agents, "agents", SNAPSHOT, "agent_id")
 CUT: Final[Answer[TranscriptCut]] = Answer(TranscriptCut)
 HISTORY: Final = ListAnswer(History, "history", TURN, "version")

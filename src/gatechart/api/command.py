@@ -1,4 +1,4 @@
-"""What all commands share: their base classes, the types of their fields, and who executes them."""
+"""Base classes of commands, the types of their fields, and the interface that executes them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ Result: TypeAlias = Annotated[JsonValue, AfterValidator(_finite_result)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=HIGHEST_NUMBER)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, lt=HIGHEST_NUMBER)]
 ScheduleName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
-Moment: TypeAlias = Annotated[Time, Strict()]  # strict: otherwise a number would count as seconds since 1970
-_Number: TypeAlias = Annotated[str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")]  # neither a time nor a delay
+Moment: TypeAlias = Annotated[Time, Strict()]  # strict: otherwise pydantic reads a number as seconds since 1970
+_Number: TypeAlias = Annotated[
+    str, Field(pattern=r"^\s*[-+]?[0-9.]+\s*$")
+]  # a number in text form, which is neither a time nor a delay
 Deadline: TypeAlias = Annotated[
     _Number | Moment | Annotated[float, Strict(), AllowInfNan(False)] | str, Field(union_mode="left_to_right")
 ]
@@ -38,12 +40,12 @@ Deadline: TypeAlias = Annotated[
 
 
 class Command(BaseModel):
-    """A verb with its arguments, which a home of agents executes: a frozen value that travels as JSON.
+    """A verb with its arguments, for a home of agents to execute: a frozen value that is sent as JSON.
 
-    answer: the JSON of its result. route: its method and path over HTTP. writes: whether it changes anything.
+    answer: the JSON of its result. route: its HTTP method and path. writes: whether it changes anything.
     """
 
-    # Each is built when it is first used: all of them together take a tenth of the time to import gatechart.
+    # Each schema is built on first use: building all of them takes a tenth of the time to import gatechart.
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", defer_build=True)
 
     answer: ClassVar[Answer[Any]]
@@ -55,14 +57,14 @@ class Command(BaseModel):
 class WritingCommand(Command):
     """Base of commands that change something.
 
-    It can be repeated under the same `event_id` or `idempotency_key` without further effect, because its sender may not
-    know whether it arrived.
+    Its sender may not know whether it arrived, so it can be repeated under the same `event_id` or `idempotency_key`
+    without further effect.
     """
 
     writes: ClassVar[bool] = True
 
     def named(self, request: str) -> Self:
-        """Return the command with this id if it has none, so that it can be repeated."""
+        """Return the command with this id, unless it has one, so that it is safe to repeat."""
         fields = type(self).model_fields
         field = "event_id" if "event_id" in fields else "idempotency_key"
         is_free = field in fields and getattr(self, field) is None
@@ -70,9 +72,9 @@ class WritingCommand(Command):
 
 
 class Executor(ABC):
-    """What executes commands: each part of `AgentHome` is one."""
+    """Executes commands. Base of every part of `AgentHome`."""
 
     @abstractmethod
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return its result, a value. Raises what the verb raises."""
+        """Execute a command and return its result, a value. Raises the errors of the verb."""
         ...

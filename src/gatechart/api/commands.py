@@ -1,4 +1,4 @@
-"""All commands that homes of agents execute, and their reader."""
+"""All commands that homes of agents execute, and the reader of their JSON."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _NOUNS: Final = (
 )
 
 KINDS: Final[tuple[type[Command], ...]] = tuple(
-    each
+    member
     for noun in _NOUNS
-    for each in vars(noun).values()
-    if isinstance(each, type) and issubclass(each, Command) and each.__module__ == noun.__name__
+    for member in vars(noun).values()
+    if isinstance(member, type) and issubclass(member, Command) and member.__module__ == noun.__name__
 )
 """The class of each command."""
 

@@ -1,4 +1,4 @@
-"""Conditions on the fields that agents are found by, as they travel in a command."""
+"""Conditions on searchable fields, in the form that a command carries."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _Figure: TypeAlias = (
 )
 _Word: TypeAlias = Annotated[str, Strict(), Field(max_length=LONGEST_VALUE, pattern=r"^[^\x00\x1a]*$")]
 Sought: TypeAlias = Annotated[bool, Strict()] | _Figure | _Word
-"""A value that agents are found by."""
+"""A value to search for."""
 
 
 class Bounds(BaseModel):
-    """Bounds of the values to find: above or equal, above, below or equal, below, or texts with a prefix."""
+    """Bounds of the values to find: lower and upper bounds, inclusive or exclusive, or a prefix of texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""Handoffs and entries of the directory in words, as the command line and the console show them."""
+"""Texts for handoffs and directory entries, shared by the command line and the console."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 from gatechart.values.profiles import Explanation, Hours, Needs
 
 Fact: TypeAlias = tuple[str, str | datetime]
-"""The name of a fact, and its text, or a moment that each reader sees in a time zone of their own."""
+"""The name of a fact and its text, or a time, which is shown in the reader's time zone."""
 
 Section: TypeAlias = tuple[str, Sequence[tuple[str, ...]]]
-"""A heading, and rows of as many texts each; texts may have several lines."""
+"""A heading, and rows with the same number of texts; texts may have several lines."""
 
 _NOBODY: Final = "nobody"
 
 
 def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
-    """Yield what a handoff is: from whom, to whom, and why."""
+    """Yield the facts of a handoff: its source, target, reason and status."""
     kind = "a new agent" if handoff.is_new else "the agent"
     yield "handoff", handoff.id
     if handoff.request != handoff.id:
@@ -54,69 +54,69 @@ def handoff_facts(handoff: HandoffRecord) -> Iterator[Fact]:
 
 
 def route_text(handoff: HandoffRecord) -> str:
-    """Return from whom to whom a handoff goes, on one line."""
+    """Describe the source and the target of a handoff on one line."""
     to = (handoff.target_graph, handoff.entry_point, handoff.target)
     where = _nobody(handoff) if handoff.is_to_nobody else target_text(*to)
     return f"{handoff.mode.value} from {handoff.source} ({handoff.source_graph}) → {where}"
 
 
 def _nobody(handoff: HandoffRecord) -> str:
-    """Say that a handoff has no target: as yet, or because nobody was right for it."""
+    """Describe a missing target: not chosen yet, or no suitable entry."""
     return "nobody yet" if handoff.status is HandoffStatus.CHOOSING else _NOBODY
 
 
 def target_text(graph: str, entry_point: str, agent: str) -> str:
-    """Name a target; "nobody" if there is none."""
+    """Return the name of a target; "nobody" if there is none."""
     at = f" at {entry_point}" if entry_point else ""
     return (f"{agent} ({graph}){at}" if agent else f"{graph}{at}") or _NOBODY
 
 
-def problem_facts(told: Any) -> Iterator[Fact]:
-    """Yield what the problem is, and whose, as in a packet or in the context of a person's case."""
-    metadata = told.metadata
+def problem_facts(holder: Any) -> Iterator[Fact]:
+    """Yield the facts about the problem and its user. holder: a packet, or the context of a case for a person."""
+    metadata = holder.metadata
     facts = {
-        "problem": told.current_problem,
-        "first asked": "" if told.initial_query == told.current_problem else told.initial_query,
-        "suggested": told.suggested_action,
-        "user": told.user_id,
-        "session": told.session_id,
+        "problem": holder.current_problem,
+        "first asked": "" if holder.initial_query == holder.current_problem else holder.initial_query,
+        "suggested": holder.suggested_action,
+        "user": holder.user_id,
+        "session": holder.session_id,
         "locale": metadata.locale,
         "environment": metadata.environment,
-        "evidence": told.evidence,
+        "evidence": holder.evidence,
     }
     return ((name, fact) for name, fact in facts.items() if fact)
 
 
-def known_sections(told: Any) -> Iterator[Section]:
-    """Yield what was tried, found, assumed and decided, as in a packet or in the context of a person's case."""
-    yield "Tried", [(each.action, _tried_text(each)) for each in told.reasoning]
-    yield "Entities", value_rows(told.entities)
-    yield "State", value_rows(told.internal_state)
-    yield "Assumed", [(each,) for each in told.assumptions]
-    yield "Decided", [(each,) for each in told.decisions]
+def known_sections(holder: Any) -> Iterator[Section]:
+    """Yield the attempts, entities, state, assumptions and decisions. holder: as in `problem_facts`."""
+    yield "Tried", [(step.action, _tried_text(step)) for step in holder.reasoning]
+    yield "Entities", value_rows(holder.entities)
+    yield "State", value_rows(holder.internal_state)
+    yield "Assumed", [(assumption,) for assumption in holder.assumptions]
+    yield "Decided", [(decision,) for decision in holder.decisions]
 
 
 def way_sections(path: Iterable[PathStep], attempts: Iterable[Attempt]) -> Iterator[Section]:
     """Yield the earlier agents, and the offers that failed."""
-    yield "Way", [(each.graph, each.agent, each.state, each.achieved or "–") for each in path]
+    yield "Way", [(step.graph, step.agent, step.state, step.achieved or "–") for step in path]
     yield "In vain", list(map(_attempt_texts, attempts))
 
 
 def packet_sections(packet: HandoffPacket) -> Iterator[Section]:
-    """Yield what a packet holds beside the problem and the conversation."""
+    """Yield the sections of a packet, except the problem and the conversation."""
     yield from known_sections(packet)
     yield from way_sections(packet.path, packet.attempts)
-    yield "Still to be tried", [(each.kind.value, _fallback_text(each)) for each in packet.fallbacks]
+    yield "Still to be tried", [(fallback.kind.value, _fallback_text(fallback)) for fallback in packet.fallbacks]
     yield "Unknown fields", value_rows(packet.__pydantic_extra__ or {})
 
 
 def value_rows(values: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Return the names of JSON values, and each as text."""
+    """Return a row for each JSON value: its name, and the value as text."""
     return [(name, _plain_text(value)) for name, value in values.items()]
 
 
 def explanation_in(stored: Mapping[str, Any]) -> Explanation:
-    """Read why a target was chosen; what this release cannot read is told as it is stored."""
+    """Read the explanation of a choice; if this release cannot read it, show the stored JSON."""
     try:
         return explanation_of(stored)
     except ValidationError:
@@ -124,7 +124,7 @@ def explanation_in(stored: Mapping[str, Any]) -> Explanation:
 
 
 def choice_facts(why: Explanation) -> Iterator[Fact]:
-    """Yield how a choice came out, what was needed, and among whom a draw decided."""
+    """Yield the outcome of a choice, the requirements, and the candidates of a random draw."""
     facts = {
         "choice": why.details,
         "needed": needs_text(why.needs),
@@ -135,7 +135,7 @@ def choice_facts(why: Explanation) -> Iterator[Fact]:
 
 
 def tool_call_text(call: ToolCall) -> str:
-    """Return a call with its arguments and what came of it."""
+    """Describe a call with its arguments and its result."""
     given = ", ".join(f"{name}={_plain_text(value)}" for name, value in call.arguments.items())
     return f"{call.name}({given}) → {f'error: {call.error}' if call.error else _plain_text(call.output)}"
 
@@ -146,13 +146,13 @@ def _plain_text(value: Any) -> str:
 
 
 def _tried_text(step: ReasoningStep) -> str:
-    """Return what was tried, why, and what came of it."""
+    """Describe a step: details, reason and outcome."""
     details = "; ".join(filter(None, (step.details, step.reasoning and f"because {step.reasoning}")))
     return f"{details} → {step.outcome}".lstrip() if step.outcome else details
 
 
 def _fallback_text(step: FallbackStep) -> str:
-    """Return to whom work is offered next."""
+    """Describe the next target of the work."""
     if step.kind is FallbackKind.SAME_TARGET:
         return f"up to {step.attempts} offers to the same target"
     if step.selection is not None:
@@ -166,7 +166,7 @@ def _terms_text(terms: SelectionTerms) -> str:
 
 
 def _wanted_text(stored: Any) -> str:
-    """Return what a stored selection looks for; empty if there is none that this release can read."""
+    """Describe a stored selection; empty if there is none, or if this release cannot read it."""
     try:
         return _terms_text(SelectionTerms.model_validate(stored))
     except ValidationError:
@@ -174,14 +174,14 @@ def _wanted_text(stored: Any) -> str:
 
 
 def _attempt_texts(attempt: Attempt) -> tuple[str, str]:
-    """Return to whom an offer went, and why it came to nothing."""
+    """Return the target of a failed offer, and the reason for the failure."""
     obstacle = "" if attempt.obstacle is None else attempt.obstacle.value
     to = target_text(attempt.graph, attempt.entry_point, "")
     return to, ": ".join(filter(None, (obstacle, attempt.details)))
 
 
 def entry_facts(entry: DirectoryEntry) -> Iterator[Fact]:
-    """Yield what an entry of the directory can do, and how things stand there."""
+    """Yield the abilities and the current state of a directory entry."""
     candidate = entry.candidate
     profile = candidate.profile
     facts: dict[str, str | datetime | None] = {
@@ -217,19 +217,19 @@ def _former(entry: DirectoryEntry) -> str:
 
 
 def availability_text(entry: DirectoryEntry) -> str:
-    """Return "yes" if an entry takes work, "first" if an operator pinned it, else why it takes none."""
+    """Return "yes" if an entry takes work, "first" if an operator pinned it, else why it takes no work."""
     return entry.unavailable or ("first" if entry.mark is Mark.PINNED else "yes")
 
 
 def load_text(entry: DirectoryEntry) -> str:
-    """Return how much work an entry has, of how much it takes."""
+    """Return the number of pieces of work that an entry has, and its capacity."""
     candidate = entry.candidate
     counted = str(candidate.held) if candidate.capacity is None else f"{candidate.held} of {candidate.capacity}"
     return counted if candidate.load is None else f"{counted}, {candidate.load:.0%} busy"
 
 
 def outcome_texts(outcome: WorkOutcome) -> tuple[str, str, str, str]:
-    """Return how work ended, and a person's answers: whether it was needed, in time, and how good the work was."""
+    """Return how work ended, and its ratings: whether it was needed, in time, and its quality."""
     quality = "" if outcome.quality is None else f"{outcome.quality:g}"
     ended = outcome.ended.value.replace("_", " ")
     return ended, _answer_text(outcome.needed), _answer_text(outcome.in_time), quality

@@ -1,4 +1,4 @@
-"""Commands and verbs about the directory."""
+"""Commands and verbs for the directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gatechart.values.profiles import HIGHEST_CAPACITY, Choice, Needs, Profile
 _NOTHING: Final = Profile()
 
 RATINGS: Final = ("needed", "in_time", "quality")
-"""What can be said of a handoff, of which a rating says one thing at least."""
+"""The fields of a rating; at least one must be set."""
 
 _NewEntryId: TypeAlias = Annotated[
     str,
@@ -41,10 +41,10 @@ _YesOrNo: TypeAlias = Annotated[bool, Strict()]
 
 
 class RegisterEntryCommand(WritingCommand):
-    """`register_entry`. It says how an entry should be, so it can be repeated as it is."""
+    """`register_entry`. It declares the wanted state of an entry, so it is safe to repeat."""
 
     answer: ClassVar[Answer[Any]] = ENTRY
-    route: ClassVar[Route] = Route("POST", "/directory", "Register whom work can be handed to, or renew that")
+    route: ClassVar[Route] = Route("POST", "/directory", "Register a recipient of work, or renew its registration")
     verb: Literal["register_entry"] = "register_entry"
     id: _NewEntryId
     graph: str
@@ -59,20 +59,20 @@ class RegisterEntryCommand(WritingCommand):
 
 
 class DeregisterEntryCommand(WritingCommand):
-    """`deregister_entry`. When repeated, it finds no such entry, and says so."""
+    """`deregister_entry`. A repeat raises UnknownEntryError."""
 
     answer: ClassVar[Answer[Any]] = DONE
-    route: ClassVar[Route] = Route("DELETE", "/directory/{id}", "Deregister an entry; its work goes on", 204)
+    route: ClassVar[Route] = Route("DELETE", "/directory/{id}", "Deregister an entry; its work continues", 204)
     verb: Literal["deregister_entry"] = "deregister_entry"
     id: EntryId
-    registrant: _Name | None = None  # None: whoever registered it
+    registrant: _Name | None = None  # None: any registrant
 
 
 class DirectoryCommand(Command):
     """`directory`."""
 
     answer: ClassVar[Answer[Any]] = ENTRIES
-    route: ClassVar[Route] = Route("GET", "/directory", "List whom work can be handed to, a page at a time")
+    route: ClassVar[Route] = Route("GET", "/directory", "List the directory of recipients of work, a page at a time")
     verb: Literal["directory"] = "directory"
     id: EntryId | None = None
     after: EntryId | None = None
@@ -80,7 +80,7 @@ class DirectoryCommand(Command):
 
 
 class MarkEntryCommand(WritingCommand):
-    """`mark_entry`. An entry that is marked stays so, so the command can be repeated as it is."""
+    """`mark_entry`. A repeat sets the same mark, so it is safe."""
 
     answer: ClassVar[Answer[Any]] = ENTRY
     route: ClassVar[Route] = Route("POST", "/directory/{id}/mark", "Pin, exclude or close an entry, or undo that")
@@ -94,23 +94,23 @@ class ChooseCommand(Command):
     """`choose`."""
 
     answer: ClassVar[Answer[Any]] = CHOICE
-    route: ClassVar[Route] = Route("POST", "/choices", "Tell whom work would be handed to now, and why")
+    route: ClassVar[Route] = Route("POST", "/choices", "Explain which recipient work would be handed to now")
     verb: Literal["choose"] = "choose"
     packet: HandoffPacket = HandoffPacket()
     needs: Annotated[Needs, Closed()] | None = None
 
 
 class ForgetUserCommand(WritingCommand):
-    """`forget_user`. When repeated, it finds nothing more to forget."""
+    """`forget_user`. A repeat has no effect."""
 
     answer: ClassVar[Answer[Any]] = DONE
-    route: ClassVar[Route] = Route("DELETE", "/directory/users/{user}", "Forget what is kept about a user's work", 204)
+    route: ClassVar[Route] = Route("DELETE", "/directory/users/{user}", "Delete the records of a user's work", 204)
     verb: Literal["forget_user"] = "forget_user"
     user: str
 
 
 class RateHandoffCommand(WritingCommand):
-    """`rate_handoff`. The last rating counts, so it can be repeated as it is."""
+    """`rate_handoff`. The last rating counts, so it is safe to repeat."""
 
     answer: ClassVar[Answer[Any]] = RECEIPT
     route: ClassVar[Route] = Route("POST", "/handoffs/{handoff_id}/rating", "Rate a handoff and the work after it")
@@ -122,9 +122,9 @@ class RateHandoffCommand(WritingCommand):
 
 
 class DirectoryHome(Executor):
-    """The part of `AgentHome` that is about the directory: whom work can be handed to.
+    """The part of `AgentHome` for the directory of recipients of work.
 
-    It has the entry points with profiles of the home's graphs, and what is registered: people, and agents of others.
+    The directory has the entry points with profiles of the home's graphs, and registered people and foreign agents.
     """
 
     async def register_entry(
@@ -141,20 +141,19 @@ class DirectoryHome(Executor):
         lasts: Delay | None = None,
         registrant: str = "",
     ) -> DirectoryEntry:
-        """Register whom work can be handed to: a person, or an agent, behind an entry point of a graph.
+        """Register a recipient of work: a person, or an agent, behind an entry point of a graph.
 
-        It can be repeated as often as one likes, which renews it: an entry that is there already is changed to this.
+        Calling it again renews the registration: an existing entry is changed to these values.
 
-        id: of the entry, up to 200 characters: visible ones, words of one script each, single spaces between them, and
-        not to be mistaken for another entry or a graph. An id that another registrant gave up begins a new record.
-        graph, at: where its work begins.
+        id: the entry's id, up to 200 visible characters: words of one script each, separated by single spaces, that
+        cannot be mistaken for another entry or a graph. An id that another registrant gave up starts a new record.
+        graph, at: where its work starts.
         agent: an existing agent that takes the work; by default each handoff starts a new one.
-        profile: what it can do; what is left out is taken from the entry point. text: what it is for, in words.
-        capacity: pieces of work that it takes at once, up to a million; a slot is reserved durably before it accepts
-        one.
-        lasts: how long it stays unless it is registered again, such as "5m"; by default until it is deregistered.
-        registrant: who registers it. An entry of another registrant cannot be changed, and a registrant with a name has
-        no more entries than `Limits(entries=)` of the home says.
+        profile: its abilities; omitted fields come from the entry point. text: its purpose, in words.
+        capacity: the most pieces of work at a time, up to a million; a slot is reserved durably before it accepts one.
+        lasts: the time until the registration expires unless it is renewed, such as "5m"; by default it does not.
+        registrant: the owner of the entry. An entry of another registrant cannot be changed, and a named registrant
+        has at most `Limits(entries=)` entries.
         Raises PayloadError, UnknownGraphError, UnknownAgentError, EntryRefusedError, EntryTakenError, LookAlikeError
         and TooManyEntriesError.
         """
@@ -175,9 +174,9 @@ class DirectoryHome(Executor):
         return entry
 
     async def deregister_entry(self, id: str, *, registrant: str | None = None) -> None:  # noqa: A002
-        """Take a registered entry out of the directory. Work that it has goes on.
+        """Remove a registered entry from the directory. Its work continues.
 
-        registrant: only if this one registered it; by default, whoever did.
+        registrant: remove it only if this one registered it; by default, any registrant's.
         Raises UnknownEntryError, EntryTakenError, and PayloadError for an entry point of a graph.
         """
         await self.execute(made(DeregisterEntryCommand, id=id, registrant=registrant))
@@ -189,35 +188,35 @@ class DirectoryHome(Executor):
         after: str | None = None,
         limit: int = 100,
     ) -> Sequence[DirectoryEntry]:
-        """List the directory by id, a page at a time: pass the id of the last as `after`. id: only this entry.
+        """List the directory by id, a page at a time: pass the last id as `after`. id: only this entry.
 
         Raises PayloadError.
         """
         command = made(DirectoryCommand, id=id, after=after, limit=limit)
-        found: Sequence[DirectoryEntry] = await self.execute(command)
-        return found
+        entries: Sequence[DirectoryEntry] = await self.execute(command)
+        return entries
 
     async def mark_entry(self, id: str, mark: Mark | str, *, reason: str = "") -> DirectoryEntry:  # noqa: A002
-        """Pin, exclude or close an entry; `Mark.NONE` undoes that. What it has of work goes on.
+        """Pin, exclude or close an entry; `Mark.NONE` removes the mark. Its current work continues.
 
-        mark: `pinned` goes before all others that fit; `excluded` is not chosen, and what names it still reaches it;
-        `closed` takes no work. reason: for whoever reads the directory, and an explanation of a choice.
+        mark: a `pinned` entry is preferred to all other suitable ones; an `excluded` entry is never chosen, but takes
+        work that names it; a `closed` entry takes no work. reason: shown in the directory, and in explanations.
         Raises UnknownEntryError and PayloadError.
         """
         entry: DirectoryEntry = await self.execute(made(MarkEntryCommand, id=id, mark=mark, reason=reason))
         return entry
 
     async def choose(self, packet: HandoffPacket | None = None, *, needs: Needs | None = None) -> Choice:
-        """Tell whom a piece of work would be handed to now, and why; nothing is offered, and nothing is stored.
+        """Return the recipient that work would be handed to now, and why. Nothing is offered or stored.
 
-        packet: what is known of the work; its texts count. needs: what it needs besides that.
-        Raises PayloadError, and UnknownSelectorError for a filter or a scorer that is neither built in nor of the graph
-        that asks.
+        packet: the facts of the work, whose texts count, too. needs: further requirements.
+        Raises PayloadError, and UnknownSelectorError for a filter or a scorer that is neither built in nor declared by
+        the requesting graph.
         """
         if isinstance(needs, Needs):
             refuse("choose", needs_faults("needs", needs))
-        given = {} if packet is None else {"packet": packet}
-        choice: Choice = await self.execute(made(ChooseCommand, **given, needs=needs))
+        arguments = {} if packet is None else {"packet": packet}
+        choice: Choice = await self.execute(made(ChooseCommand, **arguments, needs=needs))
         return choice
 
     async def rate_handoff(
@@ -228,22 +227,22 @@ class DirectoryHome(Executor):
         in_time: bool | None = None,
         quality: float | None = None,
     ) -> Receipt:
-        """Say how good a handoff was, and the work after it. What is left out stays as it was said before.
+        """Rate a handoff and the work after it. Omitted fields keep their earlier ratings.
 
-        needed, in_time: whether handing on was needed, and not too late: of the agent that handed on.
-        quality: of the work, from 0 to 1: of whoever did it.
-        Any handoff that is stored can be rated, also one that names its target, and before its work has ended; the
-        last 200 ratings of an entry point are kept, and of what nobody was right for the last 200 of each graph.
-        Raises NoHandoffError, also while the target is being chosen, NoWorkError for a quality of what nobody was right
-        for, and PayloadError for a quality out of range, or if nothing is said.
+        needed, in_time: whether the handoff was needed and in time; they rate the agent that handed the work over.
+        quality: of the work, from 0 to 1; it rates the recipient.
+        Any stored handoff can be rated, also if it names its target, and before its work has ended. The directory keeps
+        the last 200 ratings of an entry point, and for each graph the last 200 ratings of work without a recipient.
+        Raises NoHandoffError, also while the target is being chosen, NoWorkError for a quality of work without a
+        recipient, and PayloadError for a quality out of range, or if no field is set.
         """
         rating = {"needed": needed, "in_time": in_time, "quality": quality}
         receipt: Receipt = await self.execute(made(RateHandoffCommand, handoff_id=handoff_id, **rating))
         return receipt
 
     async def forget_user(self, user: str) -> None:
-        """Have the directory forget what it keeps about a user: for whom work was done, and what came of it.
+        """Delete the directory's records about a user: which entries worked for them, and with what result.
 
-        Numbers that it has counted stay. The history of the entries' agents goes as `prune` says.
+        Counters keep their values. `prune` deletes the history of the entries' agents.
         """
         await self.execute(made(ForgetUserCommand, user=user))

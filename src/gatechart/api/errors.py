@@ -1,4 +1,4 @@
-"""Errors as JSON objects, from which the other side raises the same class with the same facts."""
+"""Errors as JSON objects. The receiver raises the same class with the same facts."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class ErrorDocument(_Document):
     message: str
     facts: dict[str, Any]
     blame: Blame = "outside"
-    reference: str = ""  # finds the withheld details in the log of the process that answered
+    reference: str = ""  # key of the withheld details in the log of the process that answered
 
     @classmethod
     def of(cls, error: BaseException) -> ErrorDocument:
-        """Make the document of an error; for an error from outside gatechart, of its name and text."""
+        """Describe an error; an error from outside gatechart by its name and text only."""
         blame = next((blame for blame, branch in _BLAMED if isinstance(error, branch)), "outside")
         return cls(error=type(error).__name__, message=str(error), facts=facts_of(error), blame=blame)
 
     @classmethod
     def for_stranger(cls, error: GatechartError, reference: str) -> ErrorDocument:
-        """Make the document as `of` does, without the texts of the application's own exceptions.
+        """Describe an error as `of` does, without the texts of the application's exceptions.
 
-        These may be private. The class, and which event of which agent failed, are kept.
+        These may be private. The class, the event and the agent are kept.
         reference: the key of the full error in the log.
         """
         hidden = {name: hidden_under(reference) for name in error.private if getattr(error, name)}
@@ -63,7 +63,7 @@ class ErrorDocument(_Document):
         return cls.of(kind(**facts | hidden)).model_copy(update={"reference": reference})
 
     def value(self) -> GatechartError:
-        """Return the error. If its class or facts are unknown here, return a remote error with the same blame."""
+        """Return the error, or a remote error with the same blame if this process does not know its class or facts."""
         kind = _kinds().get(self.error)
         if kind is not None:
             try:
@@ -80,23 +80,23 @@ class ErrorDocument(_Document):
 
 
 def hidden_under(reference: str) -> str:
-    """Return the text that replaces an exception's own."""
-    return f"an error that the log of the server tells under {reference}"
+    """Return the text that replaces a private exception text."""
+    return f"an error whose details are in the log of the server under {reference}"
 
 
 def facts_of(error: BaseException) -> dict[str, Any]:
-    """Return an error's own facts as JSON values; none for an error from outside gatechart."""
+    """Return the facts of an error as JSON values; empty for an error from outside gatechart."""
     if not isinstance(error, GatechartError):
         return {}
     facts = {field.name: getattr(error, field.name) for field in fields(error)}
-    told: dict[str, Any] = to_jsonable_python(facts, fallback=repr)
-    return told
+    plain: dict[str, Any] = to_jsonable_python(facts, fallback=repr)
+    return plain
 
 
-def _facts(kind: Any, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts in the types of the error's fields: tuples, times and values."""
+def _facts(kind: Any, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the facts to the types of the error's fields: tuples, times and values."""
     readers = _readers(kind)
-    return {name: readers[name].validate_python(value) for name, value in told.items()}
+    return {name: readers[name].validate_python(value) for name, value in plain.items()}
 
 
 @cache
@@ -107,14 +107,14 @@ def _readers(kind: Any) -> Mapping[str, TypeAdapter[Any]]:
 
 
 def _kinds() -> dict[str, type[GatechartError]]:
-    """Return every error class loaded so far, by name: a layer above may define more."""
+    """Return every error class loaded so far, by name; higher layers may define more."""
     return {kind.__name__: kind for kind in _below(GatechartError) if kind.__module__.startswith("gatechart.")}
 
 
 def _below(kind: type[GatechartError]) -> Iterator[type[GatechartError]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _below(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _below(subclass)
 
 
 class Reply(_Document):
@@ -124,7 +124,7 @@ class Reply(_Document):
     error: ErrorDocument | None = None
 
     def value(self, answer: Answer[T]) -> T:
-        """Return the result, read as this kind of answer. Raises the error, or AnswerUnreadableError."""
+        """Return the result, read with this codec. Raises the error, or AnswerUnreadableError."""
         if self.error is not None:
             raise self.error.value()
         try:
@@ -142,6 +142,6 @@ def read_reply(text: str) -> Reply:
 
 
 def ended_elsewhere(snapshot: Snapshot, awaited: Awaited) -> AgentEndedError:
-    """Return the error for an agent that ended before it reached what a caller awaits."""
+    """Return the error for an agent that ended before it reached the awaited states."""
     reason = why_given_up(snapshot)
     return AgentEndedError(snapshot.agent_id, str(awaited), snapshot.configuration, snapshot.status, reason)

@@ -1,4 +1,4 @@
-"""Commands and verbs about events for agents: sent, posted, or asked about."""
+"""Commands and verbs that send or post events to agents, or ask which events they accept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PostCommand(WritingCommand):
 
     answer: ClassVar[Answer[Any]] = RECEIPT
     route: ClassVar[Route] = Route(
-        "POST", "/agents/{to}/mail", "Post mail to an agent; it is durable when this returns", 202
+        "POST", "/agents/{to}/mail", "Post mail to an agent; it is durable when the call returns", 202
     )
     verb: Literal["post"] = "post"
     to: AgentId
@@ -51,7 +51,7 @@ class AcceptsCommand(Command):
 
     answer: ClassVar[Answer[Any]] = ACCEPTS
     route: ClassVar[Route] = Route(
-        "GET", "/agents/{agent_id}/accepts", "List the events that an agent could take or defer now"
+        "GET", "/agents/{agent_id}/accepts", "List the events that an agent can handle or defer now"
     )
     verb: Literal["accepts"] = "accepts"
     agent_id: AgentId
@@ -61,7 +61,9 @@ class CanCommand(Command):
     """`can`. payload: None if it is not known yet."""
 
     answer: ClassVar[Answer[Any]] = ACCEPTED
-    route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/accepts", "Tell what an event would do to an agent now")
+    route: ClassVar[Route] = Route(
+        "POST", "/agents/{agent_id}/accepts", "Predict the effect of an event on an agent now"
+    )
     verb: Literal["can"] = "can"
     agent_id: AgentId
     event: str
@@ -69,7 +71,7 @@ class CanCommand(Command):
 
 
 class EventsHome(Executor):
-    """The part of `AgentHome` that is about events for agents."""
+    """The part of `AgentHome` for events to agents."""
 
     async def send(
         self,
@@ -96,15 +98,15 @@ class EventsHome(Executor):
     ) -> Receipt:
         """Post mail to an agent. It is durable when this returns; the agent applies it once, in the order accepted.
 
-        to: the agent's id; if there is no such agent yet, the mail waits for it.
+        to: the agent's id; mail for an agent that does not exist yet waits for it.
         payload: as in `Agent.send`.
-        event_id: unique for the recipient; mail whose id is waiting or was applied is not accepted again.
+        event_id: unique for the recipient; mail with the id of waiting or applied mail is not accepted again.
         due: when to deliver it; by default at once.
 
         Raises PayloadError, also if the agent exists and its graph declares the event with another payload,
-        UndeclaredEventError, EventIdReusedError, InboxFullError if too much mail is waiting for the agent, unless the
-        limits say to wait, and BacklogFullError if too much is waiting for agents that do not exist, or for its due
-        time.
+        UndeclaredEventError, EventIdReusedError, InboxFullError if too much mail waits for the agent and the limits do
+        not make the caller wait, and BacklogFullError if too much mail waits for agents that do not exist, or for its
+        due time.
         """
         name = checked_name(event)
         command = made(PostCommand, to=to, event=name, payload=plain_payload(payload, name), event_id=event_id, due=due)
@@ -112,13 +114,13 @@ class EventsHome(Executor):
         return receipt
 
     async def accepts(self, agent_id: AgentId) -> Sequence[AcceptedEvent]:
-        """Return the events that an agent could take or defer now: `Agent.accepts` by agent id."""
-        found: Sequence[AcceptedEvent] = await self.execute(made(AcceptsCommand, agent_id=agent_id))
-        return found
+        """Return the events that an agent can handle or defer now: `Agent.accepts` by agent id."""
+        events: Sequence[AcceptedEvent] = await self.execute(made(AcceptsCommand, agent_id=agent_id))
+        return events
 
     async def can(self, agent_id: AgentId, event: Name, payload: Any = None) -> AcceptedEvent:
-        """Return what an event would do to an agent now: `Agent.can` by agent id."""
+        """Predict the effect of an event on an agent now: `Agent.can` by agent id."""
         name = checked_name(event)
-        given = None if payload is None else plain_payload(payload, name)
-        answer: AcceptedEvent = await self.execute(made(CanCommand, agent_id=agent_id, event=name, payload=given))
+        arguments = None if payload is None else plain_payload(payload, name)
+        answer: AcceptedEvent = await self.execute(made(CanCommand, agent_id=agent_id, event=name, payload=arguments))
         return answer

@@ -1,4 +1,4 @@
-"""Commands and verbs about handoffs."""
+"""Commands and verbs for handoffs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class HandoffCommand(WritingCommand):
     answer: ClassVar[Answer[Any]] = ASKED
     route: ClassVar[Route] = Route("POST", "/agents/{agent_id}/handoffs", "Hand an agent's work to another agent", 202)
     verb: Literal["handoff"] = "handoff"
-    agent_id: AgentId  # the agent that hands on
+    agent_id: AgentId  # the agent that hands its work over
     to: str | None = None  # a graph
     at: str | None = None
-    best: SelectionTerms | None = None  # what chooses the target in place of `to` and `at`
+    best: SelectionTerms | None = None  # selects the target, in place of `to` and `at`
     packet: HandoffPacket | None = None
     reason: Reason | None = None
     agent: AgentId | None = None
@@ -44,14 +44,15 @@ class HandoffCommand(WritingCommand):
 
     @field_serializer("fallbacks")
     def _own_fields(self, fallbacks: tuple[FallbackStep, ...] | None) -> list[dict[str, Any]] | None:
-        """Write of each fallback what was given, as a server refuses fields that are of another kind."""
-        return None if fallbacks is None else [each.model_dump(mode="json", exclude_unset=True) for each in fallbacks]
+        """Write only the fields that were set: a server refuses fields of other kinds of fallbacks."""
+        return None if fallbacks is None else [step.model_dump(mode="json", exclude_unset=True) for step in fallbacks]
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """Ids of entries of the directory that it names."""
+        """The ids of the directory entries that it names."""
         own = () if self.best is None else self.best.entries
-        return tuple(dict.fromkeys((*own, *chain.from_iterable(each.entries for each in self._fallbacks.selections))))
+        named = chain.from_iterable(best.entries for best in self._fallbacks.selections)
+        return tuple(dict.fromkeys((*own, *named)))
 
     @property
     def _fallbacks(self) -> Fallbacks:
@@ -59,15 +60,17 @@ class HandoffCommand(WritingCommand):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `Turn.handoff`, by name. Raises PayloadError unless there is one target."""
+        """The arguments of `Turn.handoff`, by name. Raises PayloadError unless there is exactly one target."""
         if self.best is None and not (self.to and self.at):
             raise PayloadError("handoff", ("it has no target",), "a graph as to= with its entry point as at=, or best=")
         if self.best is not None and (self.to or self.at or self.agent is not None):
             raise PayloadError("handoff", ("best= and to=, at= or agent= name its target",), "one of them")
         fallbacks = None if self.fallbacks is None else self._fallbacks
-        asked = {name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline", "transcript")}
+        arguments = {
+            name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline", "transcript")
+        }
         to = self.to if self.best is None else best_of(self.best)
-        return asked | {"to": to, "at": self.at or "", "fallbacks": fallbacks}
+        return arguments | {"to": to, "at": self.at or "", "fallbacks": fallbacks}
 
 
 class HandoffsCommand(Command):
@@ -98,7 +101,7 @@ class CancelHandoffCommand(WritingCommand):
 
 
 class HandoffsHome(Executor):
-    """The part of `AgentHome` that is about handoffs."""
+    """The part of `AgentHome` for handoffs."""
 
     async def handoff(
         self,
@@ -107,10 +110,10 @@ class HandoffsHome(Executor):
         *,
         idempotency_key: str | None = None,
     ) -> str:
-        """Let an agent hand on its work, as `Turn.handoff` does, and return the handoff's id.
+        """Hand over an agent's work, as `Turn.handoff` does, and return the id of the handoff.
 
         The agent stays in its state. If its graph does not handle `handoff.accepted`, it ends with that event.
-        handoff: such as `Handoff("refunds", at="REVIEWING")`, `Handoff(Best(entries="anna"))` for somebody in the
+        handoff: such as `Handoff("refunds", at="REVIEWING")`, `Handoff(Best(entries="anna"))` for an entry of the
             directory, or `Handoff(Best(Needs(domains=("refunds",))))`; without functions and rules, which only a graph
             can have.
         idempotency_key: repeating the call with the same key returns the id of the handoff that the first call offered.
@@ -140,13 +143,13 @@ class HandoffsHome(Executor):
         """
         wanted = {"handoff_id": handoff_id, "request": request, "source": source, "target": target}
         command = made(HandoffsCommand, **wanted, status=status, newest_first=newest_first, after=after, limit=limit)
-        found: Sequence[HandoffRecord] = await self.execute(command)
-        return all_shown(found)
+        records: Sequence[HandoffRecord] = await self.execute(command)
+        return all_shown(records)
 
     async def cancel_handoff(self, handoff_id: str, *, reason: str, idempotency_key: str | None = None) -> Receipt:
-        """Withdraw a handoff: cancel one not yet accepted, or end a delegation; an accepted transfer stands.
+        """Withdraw a handoff: cancel a pending one, or end a delegation. An accepted transfer cannot be withdrawn.
 
-        The agent that asked gets `handoff.failed` with the reason. The order of the target's mail decides.
+        The source gets `handoff.failed` with the reason. If the target also accepts, its first mail decides.
         A handoff that is listed as unreadable is deleted.
         idempotency_key: repeating the call with the same key has no further effect. It is the id of the mail.
         Raises NoHandoffError if the handoff is unknown or closed.

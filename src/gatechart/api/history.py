@@ -1,4 +1,4 @@
-"""Commands and verbs about an agent's past."""
+"""Commands and verbs for an agent's history."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CutCommand(WritingCommand):
 
     answer: ClassVar[Answer[Any]] = CUT
     route: ClassVar[Route] = Route(
-        "POST", "/agents/{agent_id}/journals/{journal}/cut", "Leave the newest turns of a model out of its transcript"
+        "POST", "/agents/{agent_id}/journals/{journal}/cut", "Omit the newest turns of a model from its transcript"
     )
     verb: Literal["cut"] = "cut"
     agent_id: AgentId
@@ -72,7 +72,7 @@ class CutCommand(WritingCommand):
 
 
 class HistoryHome(Executor):
-    """The part of `AgentHome` that is about an agent's past."""
+    """The part of `AgentHome` for an agent's history."""
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
         """Return an agent's snapshot at a version: `Agent.snapshot_at` by agent id."""
@@ -81,7 +81,7 @@ class HistoryHome(Executor):
         return snapshot
 
     async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
-        """Return the turns of any stored agent, as `Agent.history` does; its graph need not be registered."""
+        """Return the turns of any stored agent, as `Agent.history` does; its graph does not have to be registered."""
         command = made(HistoryCommand, agent_id=agent_id, after=after, limit=limit)
         turns: Sequence[HistoryEntry] = await self.execute(command)
         return all_shown(turns)
@@ -89,10 +89,10 @@ class HistoryHome(Executor):
     async def journal(
         self, agent_id: AgentId, journal: str = CONVERSATION, *, after: str | None = None, limit: int = 100
     ) -> Sequence[JournalEntry]:
-        """Return what invokes recorded for an agent, in the order written, a page at a time. Secrets are masked.
+        """Return entries of an agent's journal, in the order written, a page at a time. Secrets are masked.
 
-        journal: its name, by default that of the transcript of model loops. One that nobody wrote is empty.
-        after: name of the last entry before the page; the page begins anew if a summary has replaced that.
+        journal: its name; by default the transcript of model loops. A journal without entries is empty.
+        after: the last entry before the page; if a summary has replaced that entry, the page starts at the beginning.
         Raises UnknownAgentError and PayloadError.
         """
         name = checked_key(journal, "journal")
@@ -109,12 +109,12 @@ class HistoryHome(Executor):
         journal: str = CONVERSATION,
         idempotency_key: str | None = None,
     ) -> TranscriptCut:
-        """Leave the newest turns of the model out of an agent's transcript, with the results of their calls.
+        """Omit the newest turns of the model from an agent's transcript, with the results of their calls.
 
-        The loop does so when it begins next: enter its state again, or `retry_agent` an agent that failed. Messages of
-        users stay. The calls were made all the same, and the model may make them again. turns: at least 1. reason: for
-        the journal. journal: as in `journal`. idempotency_key: repeating the call with the same key has no further
-        effect. Returns the names of the entries that are left out: none if there is no turn, or after a repeat. Raises
+        The loop applies this when it next starts: enter its state again, or `retry_agent` a failed agent. Messages of
+        users stay. The calls have been executed, and the model may repeat them. turns: at least 1. reason: for the
+        journal. journal: as in `journal`. idempotency_key: repeating the call with the same key has no further effect.
+        Returns the names of the omitted entries: none if there is no turn, or if the call is a repeat. Raises
         UnknownAgentError, PayloadError and FrameworkAgentError.
         """
         command = made(

@@ -1,4 +1,4 @@
-"""The interface of every home of agents: each verb once, as a command that the home executes."""
+"""The interface of every home of agents: a method for each verb, which builds a command for the home to execute."""
 
 from __future__ import annotations
 
@@ -38,40 +38,40 @@ class AgentHome(
     DirectoryHome,
     WatchdogHome,
     LessonsHome,
-    AlarmsHome,  # with those of agents and of their history
+    AlarmsHome,  # includes AgentsHome and HistoryHome
 ):
-    """A home of agents as its callers see it: in this process, on an engine, or in another process.
+    """The interface of a home of agents: in this process, on an engine, or in another process.
 
-    A verb makes a command, which the home executes. It raises the same error with the same facts in every home. A verb
-    that a home does not support raises ElsewhereError; `capabilities` tells how homes differ otherwise.
+    A verb builds a command, which the home executes. Every home raises the same error with the same facts. A verb that
+    a home does not support raises ElsewhereError; `capabilities` lists the other differences between homes.
 
-    Every verb that writes can be repeated: with the same `event_id` (`send`, `post`) or `idempotency_key` (the others)
-    it has no further effect, and returns what the first call returned.
+    Every writing verb is safe to repeat: with the same `event_id` (`send`, `post`) or `idempotency_key` (the others) it
+    has no further effect, and returns the first result.
     """
 
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What this home supports, compared with other homes."""
+        """The features that this home supports."""
         ...
 
     def changes(self, *, framework: bool = False) -> AbstractAsyncContextManager[AsyncIterator[HistoryEntry]]:  # noqa: ARG002
         """Subscribe to the turns of all agents as they are committed. Raises ElsewhereError unless supported.
 
-        framework: also the turns of the agents of gatechart itself, such as schedules.
+        framework: include turns of gatechart's internal agents, such as schedules.
         """
         self._elsewhere("changes", "read the history of its agents, a page at a time")
 
     def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[AsyncIterator[Any]]:  # noqa: ARG002
-        """Subscribe to what an invoke of an agent passes to `work.publish` from now on, until the invoke ends.
+        """Subscribe to the items that an invoke of an agent passes to `work.publish` from now on, until it ends.
 
-        `async with home.stream(agent_id, "think") as tokens: async for token in tokens: ...`. Nothing is stored: what
-        was published before is gone. A failed attempt does not end the stream; the next one publishes from the start.
+        `async with home.stream(agent_id, "think") as tokens: async for token in tokens: ...`. Nothing is stored:
+        earlier items are lost. A failed attempt does not end the stream; the next attempt publishes from the start.
 
-        agent_id: an agent that does not exist yet is waited for. invoke: the invoke's id; it need not be running yet.
+        agent_id: the stream waits for an agent that does not exist yet. invoke: its id; it may start later.
         Raises UndeclaredInvokeError if the agent's graph has no such invoke, and ElsewhereError unless supported.
         """
-        self._elsewhere("stream", "have the function report with work.progress, whose events the history has")
+        self._elsewhere("stream", "have the function call work.progress, whose events are in the history")
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises ElsewhereError if this home has no graphs."""

@@ -1,4 +1,4 @@
-"""Command and verb that delete the lessons of a graph, which its agents learned from their escapes."""
+"""Command and verb that delete the lessons that a graph's agents learned from escapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gatechart.values.names import Name
 
 
 class ForgetLessonsCommand(WritingCommand):
-    """`forget_lessons`. When repeated, it finds nothing more to forget."""
+    """`forget_lessons`. A repeat has no effect."""
 
     answer: ClassVar[Answer[Any]] = DONE
     route: ClassVar[Route] = Route("DELETE", "/lessons/{graph}", "Delete the lessons of a graph", 204)
@@ -22,11 +22,11 @@ class ForgetLessonsCommand(WritingCommand):
 
 
 class LessonsHome(Executor):
-    """The part of `AgentHome` that is about lessons."""
+    """The part of `AgentHome` for lessons."""
 
     async def forget_lessons(self, graph: Name | AnyGraph) -> None:
-        """Delete the lessons that agents of a graph learned from their escapes, so that they learn from the start.
+        """Delete the lessons that a graph's agents learned from escapes, so that they learn from scratch.
 
-        Does nothing if there are none, or if there is no such graph.
+        Does nothing if there are no lessons, or no such graph.
         """
         await self.execute(made(ForgetLessonsCommand, graph=graph_name(graph)))

@@ -1,4 +1,4 @@
-"""Commands and verbs about mail that is on its way."""
+"""Commands and verbs for mail that is not applied yet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MailCommand(Command):
 
 
 class RetryCommand(WritingCommand):
-    """`retry`. When repeated, it finds mail that is already waiting, and says so."""
+    """`retry`. A repeat reports that the mail is already waiting."""
 
     answer: ClassVar[Answer[Any]] = MAIL
     route: ClassVar[Route] = Route(
@@ -41,7 +41,7 @@ class RetryCommand(WritingCommand):
 
 
 class DiscardCommand(WritingCommand):
-    """`discard`. When repeated, it finds no such mail."""
+    """`discard`. A repeat raises UnknownMailError."""
 
     answer: ClassVar[Answer[Any]] = MAIL
     route: ClassVar[Route] = Route("POST", "/mail/{number}/discard", "Delete refused, dead or unreadable mail")
@@ -51,7 +51,7 @@ class DiscardCommand(WritingCommand):
 
 
 class FireTimerCommand(WritingCommand):
-    """`fire_timer`. When repeated after the agent has taken the timer, it finds no timer."""
+    """`fire_timer`. A repeat after the timer was applied raises NoTimerError."""
 
     answer: ClassVar[Answer[Any]] = MAIL
     route: ClassVar[Route] = Route("POST", "/mail/{number}/fire", "Fire a timer now, for a reason that is recorded")
@@ -62,7 +62,7 @@ class FireTimerCommand(WritingCommand):
 
 
 class MailHome(Executor):
-    """The part of `AgentHome` that is about mail on its way."""
+    """The part of `AgentHome` for mail that is not applied yet."""
 
     async def mail(
         self,
@@ -75,18 +75,18 @@ class MailHome(Executor):
     ) -> Sequence[Mail]:
         """List mail in the order accepted, a page at a time: pass the number of the last as `after`.
 
-        status: waiting, refused, dead, or unreadable if damaged in the database; mail that was applied is history.
-        framework: also list mail to the agents of gatechart itself, such as schedules. With `to`, it is listed anyway.
+        status: waiting, refused, dead, or unreadable if damaged in the database; applied mail is in the history.
+        framework: include mail to gatechart's internal agents, such as schedules. It is always included with `to`.
         Raises PayloadError.
         """
         command = made(MailCommand, to=to, status=status, after=after, limit=limit, framework=framework or None)
-        found: Sequence[Mail] = await self.execute(command)
-        return all_shown(found)
+        letters: Sequence[Mail] = await self.execute(command)
+        return all_shown(letters)
 
     async def retry(self, number: int, *, to: AgentId | None = None) -> Mail:
-        """Deliver refused or dead mail once more, after what is waiting for the agent.
+        """Deliver refused or dead mail again, after the mail that waits for the agent.
 
-        Mail that failed and waits for its next attempt keeps its place, and is tried at once.
+        Failed mail that waits for its next attempt keeps its position, and is tried at once.
         to: the recipient; needed only if mail is numbered per agent (`capabilities.lists_all_mail` is False).
         Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
         """
@@ -102,10 +102,10 @@ class MailHome(Executor):
         return shown(mail)
 
     async def fire_timer(self, number: int, *, reason: str, to: AgentId | None = None) -> Mail:
-        """Deliver a timer, or other mail with a due time, now and in its turn, instead of when it is due.
+        """Deliver a timer, or other mail with a due time, now, in its order, instead of at its due time.
 
         number: the timer's number, as `mail` lists it. to: as in `retry`.
-        reason: for the history, which shows the origin "operator".
+        reason: recorded in the history with the origin "operator".
         Raises NoTimerError if no such mail is waiting, PayloadError if the reason is empty.
         """
         mail: Mail = await self.execute(made(FireTimerCommand, number=number, reason=reason, to=to))

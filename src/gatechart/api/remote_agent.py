@@ -17,12 +17,12 @@ from gatechart.values.names import AgentId, Name
 from gatechart.values.possibilities import AcceptedEvent
 from gatechart.values.queries import HistoryEntry
 
-_FIRST_LOOK_S: Final = 0.02
-_LONGEST_LOOK_S: Final = 0.5
+_FIRST_POLL_S: Final = 0.02
+_LONGEST_POLL_S: Final = 0.5
 
 
 class _Home(Protocol):
-    """What a handle needs of its home, with the promises of `AgentHome`."""
+    """The verbs of `AgentHome` that a handle uses."""
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph: ...
 
@@ -50,7 +50,7 @@ class _Home(Protocol):
 
 
 class RemoteAgent:
-    """A Host that uses the verbs of a home. It shows the agent as of the handle's last call."""
+    """A Host that uses the verbs of a home. `snapshot` is the agent as of the last call through the handle."""
 
     __slots__ = ("_home", "snapshot")
 
@@ -94,12 +94,12 @@ class RemoteAgent:
         return self.see(restored)
 
     async def until(self, awaited: Awaited, timeout_s: float | None) -> Snapshot:
-        """See Host. Reads the turns after those that the handle shows, so that no state passed quickly is missed."""
+        """See Host. Reads all turns since the handle's snapshot, so it does not miss states that were left quickly."""
         scope = asyncio.timeout(timeout_s)
         try:
             async with scope:
                 return await self._until(awaited)
-        except RuntimeClosedError as closed:  # under the name of the call that was under way
+        except RuntimeClosedError as closed:  # report the call that was running
             raise RuntimeClosedError("until") from closed
         except TimeoutError:
             if not scope.expired():
@@ -108,7 +108,7 @@ class RemoteAgent:
             raise NotReachedError(now.agent_id, str(awaited), now.configuration, timeout_s or 0.0) from None
 
     async def _until(self, awaited: Awaited) -> Snapshot:
-        seen, now, pause_s = self.snapshot.version, await self._newest(), _FIRST_LOOK_S
+        seen, now, pause_s = self.snapshot.version, await self._newest(), _FIRST_POLL_S
         if awaited.is_reached_in(now):
             return now
         while True:
@@ -120,27 +120,27 @@ class RemoteAgent:
                 return now
             if now.status is not Status.ACTIVE:
                 raise ended_elsewhere(now, awaited)
-            await self._look_for_dead_mail(awaited, now)
+            await self._check_dead_mail(awaited, now)
             await asyncio.sleep(pause_s)
-            pause_s, now = min(pause_s * 2, _LONGEST_LOOK_S), await self._newest()
+            pause_s, now = min(pause_s * 2, _LONGEST_POLL_S), await self._newest()
 
-    async def _look_for_dead_mail(self, awaited: Awaited, now: Snapshot) -> None:
-        """Raise DeadMailError if mail is dead and nothing else is on its way to the agent."""
+    async def _check_dead_mail(self, awaited: Awaited, now: Snapshot) -> None:
+        """Raise DeadMailError if mail is dead and no other mail is waiting for the agent."""
         dead = await self._home.mail(now.agent_id, status=MailStatus.DEAD)
         if not dead:
             return
         waiting = await self._home.mail(now.agent_id, status=MailStatus.WAITING)
-        newest = await self._newest()  # what no longer waits may have been applied
+        newest = await self._newest()  # mail that no longer waits may have been applied
         fatal = fatal_mail(self.graph, newest, dead, waiting) if newest.version == now.version else None
         if fatal is not None:
             raise DeadMailError(now.agent_id, str(awaited), fatal.number, fatal.event, fatal.reason)
 
     async def _turns(self, after: int, now: Snapshot) -> Sequence[HistoryEntry]:
-        """Return the turns after a version. Read after `now`, the history has every turn up to it."""
+        """Return the turns after a version. `now` was read first, so the history has every turn up to it."""
         return await self.history(after=after, limit=now.version - after) if now.version > after else ()
 
     def see(self, newest: Snapshot) -> Snapshot:
-        """Show this snapshot from now on, unless a newer one is shown. Returns it."""
+        """Keep this snapshot unless the handle has a newer one. Returns the argument."""
         if newest.version > self.snapshot.version:
             self.snapshot = newest
         return newest

@@ -1,4 +1,4 @@
-"""Requests that other processes leave in a database: each is executed once, and erased with the agent it is about."""
+"""Requests that other processes store in a database: each is executed once, and erased with its agent."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gatechart.values.homes import Capabilities
 from gatechart.values.mail import Receipt
 from gatechart.values.names import AgentId
 
-_ADDRESSES: Final = ("agent_id", "to", "agent", "id")  # "id": in calls that an earlier release left in the database
-_UNRELATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(  # in these verbs, the fields name something else
+_ADDRESSES: Final = ("agent_id", "to", "agent", "id")  # "id": in calls stored by an earlier release
+_UNRELATED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(  # verbs where these fields do not name an agent
     {"send": ("id",), "post": ("id",), "handoff": ("to",), "cancel_handoff": ("id",)}
 )
 
 
 async def execute_once(home: AgentHome, command: Command, request: str) -> Any:
-    """Execute a command unless it was executed under this request's id before; return its result.
+    """Execute a command once for this request id, and return its result.
 
-    The result is marked as a repeat only if the command has its own id, since only then did its sender mean a repeat.
+    The result is marked as a repeat only if the command has its own id: only then did its sender ask for a repeat.
     """
     if not isinstance(command, WritingCommand):
         return await home.execute(command)
@@ -38,7 +38,7 @@ async def execute_once(home: AgentHome, command: Command, request: str) -> Any:
 
 
 class UnderRequest(AgentHome):
-    """A home that executes commands under the id of an earlier request, which may already have been executed."""
+    """A home that executes commands under the id of a request that may have been executed before."""
 
     def __init__(self, home: AgentHome, request: str) -> None:
         self._home = home
@@ -50,7 +50,7 @@ class UnderRequest(AgentHome):
         return self._home.capabilities
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command, unless it was executed under the request before."""
+        """Execute a command once for the request."""
         return await execute_once(self._home, command, self._request)
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
@@ -59,17 +59,17 @@ class UnderRequest(AgentHome):
 
 
 def is_about(agent_id: AgentId, call: str, answer: str) -> bool:
-    """Return whether the call or its answer is about this agent. Texts that are not JSON objects are about none.
+    """Return whether the call or its answer is about this agent. Texts that are not JSON objects are about no agent.
 
     >>> is_about("active", '{"verb": "send", "to": "b"}', '{"answer": {"agent_id": "b", "status": "active"}}')
     False
     """
-    asked, told = _object(call), _object(answer)
-    unrelated = _UNRELATED.get(str(asked.get("verb")), ())
-    facts = _within(_within(told, "error"), "facts")
+    request, response = _object(call), _object(answer)
+    unrelated = _UNRELATED.get(str(request.get("verb")), ())
+    facts = _within(_within(response, "error"), "facts")
     named = (
-        *(asked.get(name) for name in _ADDRESSES if name not in unrelated),
-        _within(told, "answer").get("agent_id"),
+        *(request.get(name) for name in _ADDRESSES if name not in unrelated),
+        _within(response, "answer").get("agent_id"),
         facts.get("agent_id"),
     )
     return agent_id in named
@@ -84,5 +84,5 @@ def _object(text: str) -> Mapping[str, Any]:
 
 
 def _within(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    part = value.get(name)
+    return part if isinstance(part, dict) else {}

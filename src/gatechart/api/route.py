@@ -1,6 +1,6 @@
-"""What an HTTP route is: its method, path and status.
+"""HTTP routes: method, path and status.
 
-Each command declares its own; those of streams and of health are here.
+Each command declares its route; the routes of streams and health checks are here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pydantic_core import to_json
 from gatechart.values.frozen import value
 
 MOST: Final = 1000
-"""The most entries on a page. A page of large entries has fewer."""
+"""The most entries on a page; fewer if the entries are large."""
 
 _FIELD: Final = re.compile(r"{(\w+)}")
 
 
 @value
 class Route:
-    """A method and a path. Fields of the command that are not in the path go into the query, or the body of a POST."""
+    """A method and a path. Other fields of the command are in the query, or in the body of a POST."""
 
     method: str
     path: str  # with `{field}` for variable parts
@@ -37,11 +37,11 @@ class Route:
 
     @property
     def has_body(self) -> bool:
-        """Whether the other fields go into the body rather than the query."""
+        """Whether the other fields are in the body rather than the query."""
         return self.method == "POST"
 
     def path_of(self, call: BaseModel) -> str:
-        """Fill the fields of a command into the path.
+        """Return the path with the fields of a command filled in.
 
         >>> from gatechart.api.agents import ReadCommand
         >>> [ReadCommand.route.path_of(ReadCommand(agent_id=agent)) for agent in ("a/b", "..")]
@@ -50,13 +50,13 @@ class Route:
         return self.path_with({field: getattr(call, field) for field in self.in_path})
 
     def path_with(self, fields: Mapping[str, Any]) -> str:
-        """Fill these fields into the path."""
-        return _FIELD.sub(lambda found: quoted_part(str(fields[found[1]])), self.path)
+        """Return the path with these fields filled in."""
+        return _FIELD.sub(lambda match: quoted_part(str(fields[match[1]])), self.path)
 
     def rest_of(self, call: BaseModel) -> dict[str, Any]:
-        """Return the fields that are not in the path, as JSON values; objects in a query as text.
+        """Return the fields outside the path as JSON values; in a query, objects become JSON text.
 
-        Nulls are left out, and texts that are empty by default: a server takes no empty text.
+        Omits nulls, and empty texts where empty is the default: a server refuses empty texts.
         """
         fields = type(call).model_fields
         unset = {name for name, field in fields.items() if field.default == "" and getattr(call, name) == ""}
@@ -67,7 +67,7 @@ class Route:
 
 
 def quoted_part(text: str) -> str:
-    """Return the text percent-encoded as one part of a path; dots alone would mean the parent folder."""
+    """Percent-encode a text as one path segment; a segment of only dots would mean a parent folder."""
     return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
 
 

@@ -1,4 +1,4 @@
-"""Commands and verbs about schedules."""
+"""Commands and verbs for schedules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gatechart.values.schedules import MOST_COUNTED, MOST_RUNNING, Overlap, Sche
 
 
 class ScheduleCommand(WritingCommand):
-    """`schedule`. It says how a schedule should be, so it can be repeated as it is."""
+    """`schedule`. It declares the wanted state of a schedule, so it is safe to repeat."""
 
     answer: ClassVar[Answer[Any]] = SCHEDULE
     route: ClassVar[Route] = Route("POST", "/schedules", "Schedule the start of agents, or change a schedule")
@@ -42,26 +42,26 @@ class SchedulesCommand(Command):
     """`schedules`."""
 
     answer: ClassVar[Answer[Any]] = SCHEDULES
-    route: ClassVar[Route] = Route("GET", "/schedules", "List schedules in the order they were made, a page at a time")
+    route: ClassVar[Route] = Route("GET", "/schedules", "List schedules in the order created, a page at a time")
     verb: Literal["schedules"] = "schedules"
     after: ScheduleName | None = None
     limit: Limit = 100
 
 
 class PauseScheduleCommand(WritingCommand):
-    """`pause_schedule`. A schedule that is paused stays so, so the command can be repeated as it is."""
+    """`pause_schedule`. A repeat leaves the schedule paused, so it is safe."""
 
     answer: ClassVar[Answer[Any]] = SCHEDULE
-    route: ClassVar[Route] = Route("POST", "/schedules/{name}/pause", "Let a schedule start no agents for now")
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/pause", "Pause a schedule, so that it starts no agents")
     verb: Literal["pause_schedule"] = "pause_schedule"
     name: ScheduleName
 
 
 class ResumeScheduleCommand(WritingCommand):
-    """`resume_schedule`. A schedule that is not paused goes on, so the command can be repeated as it is."""
+    """`resume_schedule`. It does not change a running schedule, so it is safe to repeat."""
 
     answer: ClassVar[Answer[Any]] = SCHEDULE
-    route: ClassVar[Route] = Route("POST", "/schedules/{name}/resume", "Let a paused schedule go on from now")
+    route: ClassVar[Route] = Route("POST", "/schedules/{name}/resume", "Resume a paused schedule from now on")
     verb: Literal["resume_schedule"] = "resume_schedule"
     name: ScheduleName
 
@@ -77,16 +77,16 @@ class RunScheduleCommand(WritingCommand):
 
 
 class DeleteScheduleCommand(WritingCommand):
-    """`delete_schedule`. When repeated, it finds no such schedule, and says so."""
+    """`delete_schedule`. A repeat raises UnknownScheduleError."""
 
     answer: ClassVar[Answer[Any]] = DONE
-    route: ClassVar[Route] = Route("DELETE", "/schedules/{name}", "Delete a schedule; its agents go on", 204)
+    route: ClassVar[Route] = Route("DELETE", "/schedules/{name}", "Delete a schedule; its agents continue", 204)
     verb: Literal["delete_schedule"] = "delete_schedule"
     name: ScheduleName
 
 
 class SchedulingHome(Executor):
-    """The part of `AgentHome` that is about schedules."""
+    """The part of `AgentHome` for schedules."""
 
     async def schedule(
         self,
@@ -102,23 +102,23 @@ class SchedulingHome(Executor):
         overlap: Overlap | str = Overlap.SKIP,
         most_running: int = MOST_RUNNING,
     ) -> Schedule:
-        """Start agents again and again: at an entry point, with a payload, as `start` does.
+        """Start agents repeatedly: at an entry point, with a payload, as `start` does.
 
-        It can be repeated whenever a program begins: a schedule that is like this already goes on, and one that differs
-        is changed. If it recurs otherwise, it begins anew now; else the next moment stays. The id of each agent is made
-        of the name and the moment, so none is started twice.
+        A program can call this whenever it starts: an identical schedule continues, and a different one is changed. If
+        its recurrence changes, it restarts now; otherwise the next time stays. The id of each agent is built from the
+        name and the time, so no agent is started twice.
 
         name: of the schedule, up to 200 characters. graph, at, payload: see `start`.
-        every: the period of 100 ms or more, the first one from now; or cron: minute, hour, day, month and weekday in a
+        every: a period of at least 100 ms, the first one from now; or cron: minute, hour, day, month and weekday in a
         time zone.
         zone, missed: see `Every`.
-        overlap: what to do if the agent started last still lives: `skip` the moment, `queue_one` start for when it has
-        ended, or `start` another one.
-        most_running: with `start`, how many of its agents may live at once, from 1 to 1,000; further moments are passed
-        over.
+        overlap: what to do if the last started agent is still active: `skip` this start, `queue_one` start until that
+        agent has ended, or `start` another agent.
+        most_running: with `start`, the most agents that may be active at once, from 1 to 1,000; further starts are
+        skipped.
 
         Raises PayloadError, UnknownGraphError, EntryRefusedError, and AgentExistsError if an agent of another graph has
-        the id of the schedule's own agent; then nothing changed.
+        the id of the schedule's internal agent; then nothing changed.
         """
         command = made(
             ScheduleCommand,
@@ -137,31 +137,31 @@ class SchedulingHome(Executor):
         return schedule
 
     async def schedules(self, *, after: str | None = None, limit: int = 100) -> Sequence[Schedule]:
-        """List schedules in the order they were made, a page at a time: pass the name of the last as `after`.
+        """List schedules in the order created, a page at a time: pass the name of the last as `after`.
 
         Raises PayloadError, and UnknownScheduleError for `after`.
         """
-        found: Sequence[Schedule] = await self.execute(made(SchedulesCommand, after=after, limit=limit))
-        return found
+        schedules: Sequence[Schedule] = await self.execute(made(SchedulesCommand, after=after, limit=limit))
+        return schedules
 
     async def pause_schedule(self, name: str) -> Schedule:
-        """Let a schedule start no agents until it is resumed. Raises UnknownScheduleError."""
+        """Pause a schedule: it starts no agents until it is resumed. Raises UnknownScheduleError."""
         schedule: Schedule = await self.execute(made(PauseScheduleCommand, name=name))
         return schedule
 
     async def resume_schedule(self, name: str) -> Schedule:
-        """Let a paused schedule go on from now; what it missed is not made up for.
+        """Resume a paused schedule from now on; missed starts are skipped.
 
-        One whose agent was rolled back, which drops its timer, goes on with the next moment that it had then.
+        A rollback of the schedule's agent drops its timer; then it resumes with the next start stored at the time.
         Raises UnknownScheduleError.
         """
         schedule: Schedule = await self.execute(made(ResumeScheduleCommand, name=name))
         return schedule
 
     async def run_schedule(self, name: str, *, idempotency_key: str | None = None) -> Schedule:
-        """Start an agent of a schedule now, even if it is paused. The overlap policy holds.
+        """Start an agent of a schedule now, even if it is paused. The overlap policy applies.
 
-        The agent is started soon after this returns; the moment counts neither as the next nor as missed.
+        The agent is started soon after this returns; the regular starts, next and missed, do not change.
         idempotency_key: repeating the call with the same key has no further effect.
         Raises UnknownScheduleError.
         """
@@ -169,5 +169,5 @@ class SchedulingHome(Executor):
         return schedule
 
     async def delete_schedule(self, name: str) -> None:
-        """Delete a schedule with its history. The agents that it started go on. Raises UnknownScheduleError."""
+        """Delete a schedule with its history. The agents that it started continue. Raises UnknownScheduleError."""
         await self.execute(made(DeleteScheduleCommand, name=name))

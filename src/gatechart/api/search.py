@@ -21,8 +21,8 @@ from gatechart.values.queries import BY_START, GraphCount, Order, Page
 from gatechart.values.search import LONGEST_VALUE
 
 _SOUGHT: Final = (
-    f"a text of up to {LONGEST_VALUE} characters, a number, True or False, a list of such, "
-    "or bounds of such, by ge, gt, le, lt or prefix"
+    f"a text of up to {LONGEST_VALUE} characters, a number, True or False, a list of these, "
+    "or bounds of these, by ge, gt, le, lt or prefix"
 )
 
 
@@ -39,7 +39,7 @@ class FindCommand(Command):
     order: str = "started"
     after: str | None = None
     limit: Limit = 100
-    framework: bool | None = None  # None is False, and not sent: an older server does not know the field
+    framework: bool | None = None  # None means False and is not sent, as older servers do not know the field
 
 
 class CountsCommand(Command):
@@ -67,19 +67,19 @@ class SearchingHome(Executor):
         limit: int = 100,
         framework: bool = False,
     ) -> Page:
-        """Find agents, a page at a time: pass the page's `next` as `after`. `agents` goes through all pages.
+        """Find agents, a page at a time: pass the page's `next` as `after`. `agents` iterates over all pages.
 
-        state: an active state, as a leaf or around one.
-        where: searchable fields, each with the value that agents must have: `{"customer": "Ada"}`; several, of which
-        they must have one: `{"customer": ["Ada", "Bob"]}`; or bounds: `{"order.total": {"ge": 10, "lt": 100}}` (also
-        "gt" and "le"), `{"customer": {"prefix": "A"}}`. Agents without a value are not found.
-        order: "started", the oldest first; "changed", that of their newest turns, the newest first; or a searchable
-        field, without the agents that have no value. With a minus sign, as in "-started", the other way round.
-        framework: also find the agents of gatechart itself, such as schedules. A `graph` of theirs finds them, too.
+        state: an active state, a leaf or an ancestor.
+        where: searchable fields, each with the value that agents must have: `{"customer": "Ada"}`; a list of
+        alternatives: `{"customer": ["Ada", "Bob"]}`; or bounds: `{"order.total": {"ge": 10, "lt": 100}}` (also "gt" and
+        "le"), `{"customer": {"prefix": "A"}}`. Agents without a value do not match.
+        order: "started", the oldest first; "changed", the agents with the newest turns first; or a searchable field,
+        which omits agents without a value. A minus sign, as in "-started", reverses the order.
+        framework: include gatechart's internal agents, such as schedules. They are also found by their `graph`.
 
         Raises UnknownGraphError, UnknownStateError, UnknownFieldError for a field that is not searchable,
-        UnknownAgentError or UnknownPlaceError for `after`, PayloadError for an unknown status, a value that agents are
-        not found by, or a limit below 1.
+        UnknownAgentError or UnknownPlaceError for `after`, PayloadError for an unknown status, a value of another type,
+        or a limit below 1.
         """
         names = {"graph": graph and graph_name(graph), "state": state and name_of(state)}
         sought = None if where is None else _checked(where)
@@ -97,26 +97,26 @@ class SearchingHome(Executor):
         order: str = "started",
         framework: bool = False,
     ) -> AsyncIterator[Snapshot]:
-        """Go through the agents that `find` finds, read page by page: `async for snapshot in runtime.agents(...)`.
+        """Iterate over the agents that `find` finds, page by page: `async for snapshot in runtime.agents(...)`.
 
-        An agent that starts or changes meanwhile is met where it is when its page is read. By "changed", one that
-        changes before it was met moves to the front, and is missed; by "-changed" it moves to the end, and is met.
+        An agent that starts or changes meanwhile appears where it is when its page is read. In order of "changed", one
+        that changes before it was read moves to the front, and is missed; with "-changed" it moves to the end.
         Raises as `find` does.
         """
-        return _each(self.find, order, graph=graph, state=state, status=status, where=where, framework=framework)
+        return _iterate(self.find, order, graph=graph, state=state, status=status, where=where, framework=framework)
 
     async def counts(self, *, graph: Name | AnyGraph | None = None, framework: bool = False) -> Sequence[GraphCount]:
-        """Count the agents of each graph that has some, or of one graph: altogether, by status, and by state.
+        """Count the agents of each graph that has agents, or of one graph: in total, by status, and by state.
 
         framework: as in `find`. Raises UnknownGraphError.
         """
         command = made(CountsCommand, graph=graph and graph_name(graph), framework=framework or None)
-        found: Sequence[GraphCount] = await self.execute(command)
-        return found
+        counts: Sequence[GraphCount] = await self.execute(command)
+        return counts
 
 
 def _checked(where: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return conditions as JSON values. Raises PayloadError, in fewer words than the model of the command has."""
+    """Convert conditions to JSON values. Raises PayloadError, shorter than the errors of the command's model."""
     plain = plain_payload(where, "find")
     for field, wanted in plain.items():
         try:
@@ -126,17 +126,17 @@ def _checked(where: Mapping[str, Any]) -> Mapping[str, Any]:
     return plain
 
 
-async def _each(find: Callable[..., Awaitable[Page]], order: str, **wanted: Any) -> AsyncIterator[Snapshot]:
-    """Yield the agents of all pages. find: a home's `find`."""
-    passed: list[str] = []  # places to go on from, the newest last
-    ends = 0  # how many of them are ends of pages before the last one
+async def _iterate(find: Callable[..., Awaitable[Page]], order: str, **wanted: Any) -> AsyncIterator[Snapshot]:
+    """Yield the agents of all pages. find: the `find` of a home."""
+    passed: list[str] = []  # cursors to continue from, the newest last
+    ends = 0  # how many of them are the ends of pages before the last page
     while True:
         try:
             page = await find(order=order, after=passed[-1] if passed else None, **wanted)
         except UnknownAgentError:
             if not passed:
                 raise
-            passed.pop()  # it was erased meanwhile, so that what is behind the one before it is what follows
+            passed.pop()  # erased meanwhile: continue after the cursor before it
             ends = min(ends, len(passed))
             continue
         for snapshot in page.agents:
@@ -145,4 +145,4 @@ async def _each(find: Callable[..., Awaitable[Page]], order: str, **wanted: Any)
             return
         del passed[ends : len(passed) - 1]
         ends = len(passed)
-        passed += [each.agent_id for each in page.agents] if Order.of(order).by == BY_START else [page.next]
+        passed += [agent.agent_id for agent in page.agents] if Order.of(order).by == BY_START else [page.next]

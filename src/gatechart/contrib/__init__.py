@@ -1,1 +1,1 @@
-"""Charts from elsewhere: SCXML documents, `transitions` machines; and a ready-made graph of people at a desk."""
+"""Charts of other formats: SCXML documents and machines of other packages; and a ready-made graph of a human desk."""

@@ -1,4 +1,4 @@
-"""What a foreign chart has that its graph lacks."""
+"""Errors and warnings about parts of foreign charts that graphs do not support."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gatechart.errors.root import DefinitionError
 
 @dataclass(eq=False)
 class NotCarriedError(DefinitionError):
-    """A foreign chart has parts that cannot be carried over; all of them are here."""
+    """A foreign chart has parts that cannot be carried over. `faults` lists all of them."""
 
     chart: str
     faults: tuple[Fault, ...]
@@ -21,4 +21,4 @@ class NotCarriedError(DefinitionError):
 
 
 class AutoTransitionsWarning(UserWarning):
-    """Automatic triggers of a `transitions` machine, such as `to_asleep`, were left out of its graph."""
+    """Automatic triggers of a `transitions` machine, such as `to_asleep`, were omitted from its graph."""

@@ -1,4 +1,4 @@
-"""Agents behind HTTP: the server that `gatechart serve` runs, for programs that open a runtime of their own.
+"""Agents behind HTTP: the server behind `gatechart serve`, for programs that open a runtime themselves.
 
     lifecycle = Lifecycle()
     application = Application(lifecycle, graphs, token=token)
@@ -6,7 +6,7 @@
         async with Runtime.open(url, graphs=graphs) as runtime, lifecycle.hosting(runtime):
             ...
 
-Requires the extra `gatechart[serve]`. Each command of `gatechart.api` has its route.
+Requires the extra `gatechart[serve]`. Each command of `gatechart.api` has a route.
 """
 
 from gatechart.errors.extras import needing

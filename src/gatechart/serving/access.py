@@ -1,4 +1,4 @@
-"""Access: callers with the token, or, if the server has none, programs on this machine."""
+"""Access control: callers with the token or, if the server has none, programs on this machine."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gatechart.serving.answers import NotServed
 from gatechart.values.look_alikes import CLEAR, first_alike, unclear
 from gatechart.values.tool_policies import Rate
 
-LEAST_TOKEN: Final = 16  # characters; anything shorter can be guessed
+LEAST_TOKEN: Final = 16  # characters; a shorter token can be guessed
 
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
 _LOCAL_NAMES: Final = frozenset({"localhost"})
-_OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # as browsers say it; all ports of a host are one site
+_OTHER_SITES: Final = frozenset({b"cross-site", b"same-site"})  # values of browsers; all ports of a host are one site
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class RegistrantsError(DefinitionError):
     def __str__(self) -> str:
         return (
             f"invalid tokens in {self.file!r}: {self.problem}; write a name and a token of 16 or more characters "
-            "on each line, each token once, and give the server a token of its own with --token-file"
+            "on each line, each token once, and give the server another token with --token-file"
         )
 
 
@@ -89,11 +89,11 @@ class CallerNameError(DefinitionError):
     problem: str
 
     def __str__(self) -> str:
-        return f"a token has the name {self.name!r}: {self.problem}; use {CLEAR}, each name unlike the others"
+        return f"a token has the name {self.name!r}: {self.problem}; use {CLEAR}, distinct from the other names"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there.
+    """Whether only this machine can reach a server on this host.
 
     >>> [is_loopback(host) for host in ("127.0.0.1", "::1", "[::1]", "localhost", "0.0.0.0", "example.org", "")]
     [True, True, True, True, False, False, False]
@@ -108,9 +108,9 @@ def is_loopback(host: str) -> bool:
 
 
 class CallerRole(Enum):
-    """What a caller may do whose token is not the server's own."""
+    """The permission of a caller with a token other than the server's."""
 
-    OPERATOR = "do everything, and see stored exceptions whole"
+    OPERATOR = "do everything, and see stored exceptions in full"
     REGISTRANT = "register and deregister entries of the directory"
     ALARMIST = "raise alarms"
 
@@ -124,16 +124,16 @@ class Caller:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the caller may do one thing only."""
+        """Whether the caller is limited to one kind of call."""
         return self.role is not CallerRole.OPERATOR
 
 
 class Access:
-    """Check requests by their headers.
+    """Checks requests by their headers.
 
-    token: None lets in requests that name this machine as their host.
-    registrants, alarmists: tokens by the names of those who may only register in the directory, or only raise alarms.
-    operators: tokens, by name, that allow everything, and show stored exceptions whole.
+    token: None accepts requests that name this machine as their host.
+    registrants, alarmists: tokens by name, limited to registrations in the directory, or to alarms.
+    operators: tokens by name that allow everything, and show stored exceptions in full.
     """
 
     def __init__(
@@ -162,14 +162,14 @@ class Access:
     def check(self, headers: Mapping[bytes, bytes]) -> Caller | None:
         """Return the caller if the token has a role; None for the server's token, or if no token is needed.
 
-        headers: by name, in lower case; the last counts. Raises NotServed if the caller may not come in.
+        headers: by name, in lower case; the last one counts. Raises NotServed if access is denied.
         """
         return self._check(headers, _credentials(headers, b"bearer"), _TOKEN_WANTED)
 
     def check_browser(self, headers: Mapping[bytes, bytes]) -> Caller | None:
-        """Return what `check` does, for a page: a browser asks a person for the token, as a password.
+        """Check a request for a page, as `check` does: a browser asks a person for the token, as a password.
 
-        Only for what changes nothing, as a browser sends a password along whatever page has made the request.
+        Use it only for pages that change nothing, as a browser sends the password with requests of any page.
         """
         return self._check(headers, _credentials(headers, b"bearer") or _password(headers), _PASSWORD_WANTED)
 
@@ -179,7 +179,7 @@ class Access:
             _check_page(headers)
             return None
         may_all = hmac.compare_digest(token, self._expected)
-        # Every token is compared, so that the time it takes tells nothing of which one nearly matched.
+        # Compare every token, so that the duration does not reveal which one nearly matched.
         named = [caller for caller, known in self._callers if hmac.compare_digest(token, known)]
         if not may_all and not named:
             message, challenge = wanted
@@ -188,7 +188,7 @@ class Access:
 
 
 def _check_names(names: Iterable[str]) -> None:
-    """Raise CallerNameError if a name has characters that cannot be seen, or looks like another one."""
+    """Raise CallerNameError if a name has invisible characters, or looks like another one."""
     known: list[str] = []
     for name in names:
         if problem := _name_problem(name, known):
@@ -197,7 +197,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _name_problem(name: str, others: Iterable[str]) -> str:
-    """Return why a name could be mistaken for another; empty if it could not."""
+    """Return why a name could be mistaken for another; empty if it is distinct."""
     alike = first_alike(name, others)
     return unclear(name) or (f"it looks like {alike!r}" if alike else "")
 
@@ -210,7 +210,7 @@ _PASSWORD_WANTED: Final = (
 
 
 def _password(headers: Mapping[bytes, bytes]) -> bytes:
-    """Return the password that a person gave a browser; empty if there is none."""
+    """Return the password that a person entered in a browser; empty if there is none."""
     try:
         return b64decode(_credentials(headers, b"basic"), validate=True).partition(b":")[2]
     except ValueError:
@@ -218,13 +218,13 @@ def _password(headers: Mapping[bytes, bytes]) -> bytes:
 
 
 def _credentials(headers: Mapping[bytes, bytes], scheme: bytes) -> bytes:
-    """Return what was sent by this scheme, named in lower case; empty if nothing was."""
-    named, _, given = headers.get(b"authorization", b"").partition(b" ")
-    return given.strip() if named.lower() == scheme else b""
+    """Return the credentials of this scheme (in lower case); empty if there are none."""
+    sent, _, credentials = headers.get(b"authorization", b"").partition(b" ")
+    return credentials.strip() if sent.lower() == scheme else b""
 
 
 class Pace:
-    """Limits how often each of several callers may do something."""
+    """Limits the rate of calls for each caller."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class Pace:
         may: str = "register",
         error: str = "TooManyRegistrations",
     ) -> None:
-        """Take a rate. now: the seconds of a clock that is never set back. may, error: what it is about."""
+        """Create a limit. now: a monotonic clock, in seconds. may, error: action and error name for refusals."""
         self._rate = rate
         self._may = may
         self._error = error
@@ -242,7 +242,7 @@ class Pace:
         self._times: dict[str, deque[float]] = {}
 
     def check(self, caller: str) -> None:
-        """Count one more. Raises NotServed if that would be too often."""
+        """Count a call. Raises NotServed if it exceeds the rate."""
         now, times = self._now(), self._times.setdefault(caller, deque())
         while times and times[0] <= now - self._rate.per_s:
             times.popleft()
@@ -255,7 +255,7 @@ class Pace:
 
 
 def _check_host(host: str) -> None:
-    """Keep out web pages whose own host name was made to resolve to this machine (DNS rebinding)."""
+    """Refuse web pages whose host name resolves to this machine (DNS rebinding)."""
     if not _is_here(host):
         raise NotServed(
             403,
@@ -266,14 +266,14 @@ def _check_host(host: str) -> None:
 
 
 def _check_page(headers: Mapping[bytes, bytes]) -> None:
-    """Keep out web pages of other sites, which can make a browser on this machine send simple requests (CSRF)."""
+    """Refuse web pages of other sites, which can make a browser on this machine send simple requests (CSRF)."""
     origin = headers.get(b"origin")
     is_foreign = origin is not None and not _is_here(origin.decode("latin-1").partition("://")[2])
     if is_foreign or headers.get(b"sec-fetch-site", b"").lower() in _OTHER_SITES:
         raise NotServed(
             403,
             "ForeignPage",
-            "the request comes from a web page of another site, and a server without a token answers none; "
+            "the request comes from a web page of another site, which a server without a token refuses; "
             "send it from a program, or give the server a token",
         )
 
@@ -284,25 +284,25 @@ def _is_here(authority: str) -> bool:
 
 
 def read_token(file: Path | None, given: str | None, variable: str) -> str | None:
-    """Read the token from the file, else from the environment variable; None if there is neither.
+    """Read the token from the file, else from the environment variable; None if both are missing.
 
     Raises TokenFileError, and TokenError.
     """
     if file is None:
-        return None if given is None else _good(given, variable)
+        return None if given is None else _checked_token(given, variable)
     try:
         text = file.read_text(encoding="ascii")
     except OSError as error:
         raise TokenFileError(str(file), error.strerror or str(error)) from error
     except UnicodeError as error:
         raise TokenError(str(file), "it has characters that an HTTP header cannot hold") from error
-    return _good(text.strip(), str(file))
+    return _checked_token(text.strip(), str(file))
 
 
 def read_registrants(file: Path | None, token: str | None, others: Iterable[str] = ()) -> Mapping[str, str]:
     """Read the tokens of registrants, of alarmists or of operators, by name.
 
-    token: that of the server. others: tokens of others, which none of them may have.
+    token: the server's. others: tokens of other files; no token may be shared.
     Raises TokenError and RegistrantsError.
     """
     if file is None:
@@ -311,21 +311,21 @@ def read_registrants(file: Path | None, token: str | None, others: Iterable[str]
     for line in _lines_of(file):
         if len(line) != 2:
             fault = "has no token" if len(line) == 1 else "has more than a name and a token"
-            raise RegistrantsError(str(file), f"the line that begins with {line[0]!r} {fault}")
+            raise RegistrantsError(str(file), f"the line that starts with {line[0]!r} {fault}")
         name, given = line
-        if problem := "it stands there twice" if name in named else _name_problem(name, named):
+        if problem := "it is listed twice" if name in named else _name_problem(name, named):
             raise RegistrantsError(str(file), f"the name {name!r}: {problem}")
-        named[name] = _good(given, f"{file}, of {name!r}")
+        named[name] = _checked_token(given, f"{file}, of {name!r}")
     if token is None:
         raise RegistrantsError(str(file), "the server itself has no token")
     known = Counter([token, *named.values(), *others])
-    if shared := tuple(name for name, each in named.items() if known[each] > 1):
-        raise RegistrantsError(str(file), f"the token of {listing(shared)} is also another's")
+    if shared := tuple(name for name, secret in named.items() if known[secret] > 1):
+        raise RegistrantsError(str(file), f"the token of {listing(shared)} is used more than once")
     return named
 
 
 def _lines_of(file: Path) -> Sequence[Sequence[str]]:
-    """Return the words of each line that has any; there is one at least."""
+    """Return the words of each line that is not blank, at least one line."""
     try:
         lines = [line.split() for line in file.read_text(encoding="ascii").splitlines() if line.strip()]
     except OSError as error:
@@ -333,11 +333,11 @@ def _lines_of(file: Path) -> Sequence[Sequence[str]]:
     except UnicodeError as error:
         raise RegistrantsError(str(file), "it has characters that an HTTP header cannot hold") from error
     if not lines:
-        raise RegistrantsError(str(file), "it names nobody")
+        raise RegistrantsError(str(file), "it is empty")
     return lines
 
 
-def _good(token: str, source: str) -> str:
+def _checked_token(token: str, source: str) -> str:
     if len(token) < LEAST_TOKEN:
         raise TokenError(source, f"it has only {len(token)} characters")
     if not all("!" <= character <= "~" for character in token):

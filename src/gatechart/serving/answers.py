@@ -1,4 +1,4 @@
-"""Results, pages and errors as HTTP answers: their status, and what a stranger may be told."""
+"""Results, pages and errors as HTTP answers: their status, and the details that a caller may see."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 JSON: Final = "application/json"
 _CREATED: Final = 201
-_FIRST: Final = 8  # entries of a page to read before their size is known
+_FIRST: Final = 8  # entries to read before the size of entries is known
 
 RETRY_AFTER: Final = {"retry-after": "1"}
 DATABASE: Final = "the server's database"
@@ -98,12 +98,12 @@ _STATUSES: Final[tuple[tuple[type[GatechartError] | tuple[type[GatechartError], 
     ),
     ((BacklogFullError, InboxFullError, TooManyEntriesError), 429),
     (RuntimeClosedError, 503),
-    ((EventError, AmbiguousTriggerError), 409),  # valid, but in conflict with the present state
+    ((EventError, AmbiguousTriggerError), 409),  # valid, but in conflict with the current state
     (OutsideError, 503),
 )
 
 
-class NotServed(Exception):  # noqa: N818  an answer, rather than an error
+class NotServed(Exception):  # noqa: N818  an answer rather than an error
     """The server refused a request before it reached an agent."""
 
     def __init__(self, status: int, error: str, message: str, **headers: str) -> None:
@@ -122,14 +122,14 @@ def status_of(error: GatechartError, method: str) -> int:
     (404, 429)
     """
     if isinstance(error, UnknownVersionError) and method == "POST":
-        return 409  # the agent exists; only the version to go back to does not
+        return 409  # the agent exists, but not the version to roll back to
     if isinstance(error, NoHandoffError) and error.status is None:
         return 404
     return next((status for kinds, status in _STATUSES if isinstance(error, kinds)), 500)
 
 
 def without_paths(error: GatechartError) -> GatechartError:
-    """Return the error without the paths of the server's files, for callers who need not know them.
+    """Return the error without the paths of the server's files, which callers do not need.
 
     >>> from gatechart.errors import StoreFailedError
     >>> without_paths(StoreFailedError("/srv/agents.db", "cannot open /srv/agents.db-wal")).problem
@@ -147,14 +147,14 @@ def _without_path(fact: Any, path: str) -> Any:
 
 
 def headers_of(status: int) -> Mapping[str, str]:
-    """Return the headers that an answer of this status must have."""
+    """Return the required headers of an answer with this status."""
     return RETRY_AFTER if status in {429, 503} else {}
 
 
 def answer_result(call: Command, result: Any, root: str, *, is_whole: bool) -> Response:
     """Answer with the result of a command.
 
-    root: the path under which the application is mounted. is_whole: whether the caller sees exceptions whole.
+    root: the path where the application is mounted. is_whole: whether the caller sees exceptions in full.
     """
     status = call.route.status
     if call.answer is DONE:
@@ -167,7 +167,7 @@ def answer_result(call: Command, result: Any, root: str, *, is_whole: bool) -> R
 
 
 def _without_exceptions(call: Command, result: Any) -> Any:
-    """Replace the words of exceptions that guards raised with a reference to the log."""
+    """Replace the texts of exceptions raised by guards with a reference to the log."""
     if isinstance(result, Outcome):
         return _outcome_for_a_stranger(call, result) if result.guard_errors else result
     if isinstance(result, AcceptedEvent):
@@ -176,7 +176,7 @@ def _without_exceptions(call: Command, result: Any) -> Any:
 
 
 def _accepted_for_a_stranger(call: Command, events: Sequence[AcceptedEvent]) -> Sequence[AcceptedEvent]:
-    raised = [each for event in events for each in event.transitions if each.raised]
+    raised = [edge for event in events for edge in event.transitions if edge.raised]
     if not raised:
         return events
     reference = token_hex(6)
@@ -186,7 +186,7 @@ def _accepted_for_a_stranger(call: Command, events: Sequence[AcceptedEvent]) -> 
     return tuple(
         replace(
             event,
-            transitions=tuple(replace(each, raised=hidden) if each.raised else each for each in event.transitions),
+            transitions=tuple(replace(edge, raised=hidden) if edge.raised else edge for edge in event.transitions),
         )
         for event in events
     )
@@ -196,12 +196,12 @@ def _outcome_for_a_stranger(call: Command, outcome: Outcome) -> Outcome:
     reference = token_hex(6)
     facts = {"reference": reference, "agent_id": getattr(call, "to", None), "event": outcome.event}
     logger.warning("guards raised during a request", extra={**facts, "guard_errors": outcome.guard_errors})
-    hidden = tuple(replace(each, raised=hidden_under(reference)) for each in outcome.guard_errors)
+    hidden = tuple(replace(error, raised=hidden_under(reference)) for error in outcome.guard_errors)
     return replace(outcome, guard_errors=hidden)
 
 
 Writer: TypeAlias = Callable[[Request, ErrorDocument, int, Mapping[str, str]], Response]
-"""What makes the answer to a request that failed, from the error, its status, and the headers that it must have."""
+"""Builds the answer to a failed request from the error, its status, and the required headers."""
 
 
 def error_as_json(_: Request, document: ErrorDocument, status: int, headers: Mapping[str, str]) -> Response:
@@ -215,15 +215,15 @@ def answer_refusal(refused: NotServed, request: Request, write: Writer) -> Respo
 
 
 def answer_error(error: GatechartError, request: Request, write: Writer, *, is_whole: bool) -> Response:
-    """Answer with an error, and log the private parts. is_whole: whether the caller sees them, too."""
+    """Answer with an error, and log its private parts. is_whole: whether the caller sees them, too."""
     status = status_of(error, request.method)
     if isinstance(error, OutsideError):
         logger.warning("a request failed", extra={"path": request.url.path, "problem": str(error)})
     shown = without_paths(error)
     document = ErrorDocument.of(shown) if is_whole else ErrorDocument.for_stranger(shown, token_hex(6))
     if document.reference:
-        told = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
-        logger.warning("a request failed", extra=told, exc_info=error)
+        facts = {"reference": document.reference, "path": request.url.path, "problem": str(error)}
+        logger.warning("a request failed", extra=facts, exc_info=error)
     return write(request, document, status, headers_of(status))
 
 
@@ -235,31 +235,31 @@ def answer_fault(request: Request, write: Writer) -> Response:
 
 
 def document_of(refused: NotServed) -> ErrorDocument:
-    """Make the document of a refusal."""
+    """Describe a refusal as a document."""
     return ErrorDocument(error=refused.error, message=refused.message, facts={}, blame=refused.blame)
 
 
 async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_bytes: int) -> bytes:
-    """Return the JSON of a page with as many entries as fit, and at least one if there is any.
+    """Return the JSON of a page with as many entries as fit, at least one if there is any.
 
-    Its `next` is the `after` of the next page, null on the last one. Entries are read a few at a time, so that a page
-    of large entries does not read hundreds of them in vain.
+    Its `next` is the `after` of the next page, null on the last one. Reads a few entries at a time, so that a page of
+    large entries does not read hundreds of them for nothing.
     """
     limit: int = call.limit  # type: ignore[attr-defined]  # over HTTP it always has one
     texts: list[bytes] = []
     size, count, last, part = 0, _FIRST, None, Part(())
     while len(texts) < limit:
-        asked = min(count, limit - len(texts))
-        # one more than needed tells whether this is the last page
-        part = answer.part_of(await host.execute(_behind(call, last, asked + 1)))
-        for entry, place in list(zip(part.entries, part.places, strict=True))[:asked]:
+        wanted = min(count, limit - len(texts))
+        # one more than needed, to detect the last page
+        part = answer.part_of(await host.execute(_behind(call, last, wanted + 1)))
+        for entry, cursor in list(zip(part.entries, part.places, strict=True))[:wanted]:
             text = answer.entry.write(entry)
             size += len(text)
             if texts and size > most_bytes:
                 return _page(answer.name, texts, last, part.incomplete)
             texts.append(text)
-            last = place
-        if len(part.entries) <= asked:
+            last = cursor
+        if len(part.entries) <= wanted:
             return _page(answer.name, texts, None, part.incomplete)
         count = _how_many_more(size, len(texts), most_bytes)
     return _page(answer.name, texts, last, part.incomplete)
@@ -270,7 +270,7 @@ def _behind(call: Command, last: Any, limit: int) -> Command:
 
 
 def _how_many_more(size: int, count: int, most_bytes: int) -> int:
-    """How many entries to read next: as many as fit if they are as large as those so far, at most doubling."""
+    """Return how many entries to read next: as many as fit at the average size so far, at most doubling the page."""
     fits = (most_bytes - size) * count // max(size, 1)
     return max(1, min(fits, count))
 

@@ -1,6 +1,6 @@
 """The HTTP interface as an ASGI application: routes to endpoints, requests to commands, results and errors to answers.
 
-Each command of `gatechart.api` has its route, which the client shares.
+The server and the client share the route of each command of `gatechart.api`.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ Endpoint: TypeAlias = Callable[[Request], Awaitable[ASGIApp]]
 class Application:
     """Answers requests with the runtime of a lifecycle. Mount it under any path, or serve it alone.
 
-    graphs: those that the OpenAPI document describes. registrants: tokens, by name, of those who may only register in
-    the directory, each no oftener than `limits.registrations`; what they register is theirs alone. alarmists: tokens,
-    by name, of those who may only raise alarms, each no oftener than `limits.alarms`. operators: tokens, by name,
-    that show the messages and tracebacks of exceptions as stored; all other tokens show a short form.
+    graphs: described in the OpenAPI document. registrants: tokens by name that may only register in the directory, each
+    at most `limits.registrations`, and change only their own entries. alarmists: tokens by name that may only raise
+    alarms, each at most `limits.alarms`. operators: tokens by name that see the messages and tracebacks of exceptions
+    as stored; all other tokens see a short form.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class Application:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve an ASGI scope: HTTP, or the lifespan, at whose ends there is nothing to do."""
+        """Serve an ASGI scope: HTTP, or the lifespan, which needs no work."""
         if scope["type"] == "websocket":
             raise RuntimeError("the application serves HTTP, not websockets")
         await self._router(_with_quoted_path(scope) if scope["type"] == "http" else scope, receive, send)
 
     def _operations(self) -> dict[str, dict[str, Endpoint]]:
-        """Endpoints of the calls, by path and method."""
+        """Return the endpoints of the calls, by path and method."""
         grouped: defaultdict[str, defaultdict[str, list[Operation]]] = defaultdict(lambda: defaultdict(list))
         for operation in OPERATIONS:
             grouped[operation.route.path][operation.route.method].append(operation)
@@ -124,7 +124,7 @@ class Application:
         return routing.Route(path, self._answering(endpoint))
 
     def _pages(self) -> dict[str, Endpoint]:
-        """Endpoints of the console, by path."""
+        """Return the endpoints of the console, by path."""
         return {
             HOME: to_first_page,
             f"{HOME}/": to_first_page,
@@ -146,7 +146,7 @@ class Application:
 
     async def _unknown_path(self, request: Request) -> ASGIApp:
         self._access.check(dict(request.scope["headers"]))
-        raise NotServed(404, "NotFound", "unknown path; GET /openapi.json lists those that exist")
+        raise NotServed(404, "NotFound", "unknown path; GET /openapi.json lists the paths")
 
     def _performing(self, operations: Sequence[Operation]) -> Endpoint:
         async def endpoint(request: Request) -> ASGIApp:
@@ -169,7 +169,7 @@ class Application:
         return endpoint
 
     async def _perform_limited(self, call: Command, request: Request) -> Response:
-        """Perform a call with a token for one role. Hides everything that the role does not need."""
+        """Execute a call of a limited token. Hides all facts that its role does not need."""
         try:
             answer = await self._lifecycle.runtime.execute(call)
         except GatechartError as error:
@@ -177,15 +177,15 @@ class Application:
         return answer_result(call, answer_for(call, answer), request.scope["root_path"], is_whole=False)
 
     def _check_caller(self, caller: Caller, operations: Sequence[Operation]) -> None:
-        """Raise NotServed unless somebody who may do one thing only does that, and not too often."""
-        if not all(each.call in ALLOWED[caller.role] for each in operations):
-            raise NotServed(403, "Forbidden", _only(caller))
-        if any(each.call.writes for each in operations):
+        """Raise NotServed if a limited caller makes another call than its role allows, or exceeds its rate."""
+        if not all(operation.call in ALLOWED[caller.role] for operation in operations):
+            raise NotServed(403, "Forbidden", _limits_of(caller))
+        if any(operation.call.writes for operation in operations):
             self._paces[caller.role].check(caller.name)
 
     async def _changes(self, request: Request) -> ASGIApp:
         _check_unlimited(request)
-        self._lifecycle.check_open()  # a server that is stopping has no turns to come
+        self._lifecycle.check_open()  # a server that is stopping will have no more turns
         buffer = self._lifecycle.buffer
         framework = wants_framework(request.url.query)
         shown = shown_turns(exceptions=_sees_exceptions(request), framework=framework)
@@ -198,7 +198,7 @@ class Application:
         runtime, streams = self._lifecycle.runtime, self._lifecycle.streams
         reader = await streams.reader(runtime, located["agent_id"], located["invoke"], cursor)
         self._lifecycle.check_open()  # it may have stopped meanwhile
-        # A browser would connect again after the end, and again after that; this answer tells it not to.
+        # A browser reconnects after the end of a stream; the status 204 makes it stop.
         return reader or Response(status_code=204)
 
     async def _describe(self, request: Request) -> ASGIApp:
@@ -213,7 +213,7 @@ class Application:
         return openapi_document(self._graphs, needs_token=self._access.needs_token)
 
     def _limited_document(self, role: CallerRole) -> dict[str, Any]:
-        """Return the OpenAPI document of the calls of a role, without any graph."""
+        """Return the OpenAPI document of a role's calls, without graphs."""
         if role not in self._limited_documents:
             self._limited_documents[role] = limited_document(ALLOWED[role])
         return self._limited_documents[role]
@@ -223,7 +223,7 @@ class Application:
         return await answer_with_page(runtime if _sees_exceptions(request) else PublicHome(runtime), path, request)
 
     async def _unknown_page(self, _: Request) -> ASGIApp:
-        raise NotServed(404, "NotFound", "there is no such page; the links above lead to those that there are")
+        raise NotServed(404, "NotFound", "there is no such page; use the links above")
 
     async def _live(self, _: Request) -> ASGIApp:
         return Response(b'{"status":"alive"}', media_type=JSON)
@@ -235,10 +235,10 @@ class Application:
 
 
 def _check_unlimited(request: Request) -> None:
-    """Raise NotServed if the caller may do one thing only, which is not to read streams."""
+    """Raise NotServed for a limited caller: none of the roles may read streams or pages."""
     caller = _limited(request)
     if caller is not None:
-        raise NotServed(403, "Forbidden", _only(caller))
+        raise NotServed(403, "Forbidden", _limits_of(caller))
 
 
 def _caller(request: Request) -> Caller | None:
@@ -248,25 +248,25 @@ def _caller(request: Request) -> Caller | None:
 
 
 def _limited(request: Request) -> Caller | None:
-    """Return the caller if they may do one thing only."""
+    """Return the caller if it is limited to one kind of call."""
     caller = _caller(request)
     return caller if caller is not None and caller.is_limited else None
 
 
 def _sees_exceptions(request: Request) -> bool:
-    """Whether the caller sees the messages and tracebacks of exceptions as they are stored."""
+    """Whether the caller sees exceptions with messages and tracebacks as stored."""
     caller = _caller(request)
     return caller is not None and caller.role is CallerRole.OPERATOR
 
 
-def _only(caller: Caller) -> str:
-    return f"this token may only {caller.role.value}; use the server's own token for the rest"
+def _limits_of(caller: Caller) -> str:
+    return f"this token may only {caller.role.value}; use the server's token for other calls"
 
 
 class _Answering:
-    """An endpoint as an ASGI application, which turns every error into an answer.
+    """An endpoint as an ASGI application that turns every error into an answer.
 
-    A class, as Starlette takes a function for an endpoint of its own kind.
+    It is a class because Starlette treats a function as a request-response endpoint.
     """
 
     def __init__(self, lifecycle: Lifecycle, endpoint: Endpoint, error: Writer) -> None:
@@ -280,7 +280,7 @@ class _Answering:
             await answer(scope, receive, send)
         except ClientDisconnect:
             return
-        except asyncio.CancelledError:  # the server stops waiting for what is under route; the peer gets no answer
+        except asyncio.CancelledError:  # the server stops waiting for running requests; the peer gets no answer
             if self._lifecycle.phase is Phase.OPEN or not await cut_off(scope, receive):
                 raise
 
@@ -290,7 +290,7 @@ class _Answering:
         except NotServed as refused:
             return answer_refusal(refused, request, self._error)
         except GatechartError as error:
-            if isinstance(error, OwnershipLostError):  # another runtime has taken over: nothing is hosted here any more
+            if isinstance(error, OwnershipLostError):  # another runtime hosts the agents now
                 self._lifecycle.stop()
             return answer_error(error, request, self._error, is_whole=_sees_exceptions(request))
         except ClientDisconnect:
@@ -300,23 +300,23 @@ class _Answering:
 
 
 def _with_quoted_path(scope: Scope) -> Scope:
-    """Keep the path percent-encoded, so that an id such as `a%2Fb` is one part of it.
+    """Keep the path percent-encoded, so that an id such as `a%2Fb` stays one segment.
 
-    `root_path` is what another application or a proxy has put before our paths; a mount leaves it in the path.
+    `root_path` is the prefix of another application or a proxy; a mount leaves it in the path.
     """
     raw = (scope.get("raw_path") or quote(scope["path"]).encode()).decode("latin-1")
     root = scope.get("root_path", "").rstrip("/")
     parts = raw.split("/")
     prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
     quoted_root = next((prefix for prefix in prefixes if unquote(prefix) == root), None)
-    if quoted_root is None:  # a proxy has taken it off already
+    if quoted_root is None:  # a proxy has removed it already
         quoted_root = quote(root)
         raw = quoted_root + raw
     return {**scope, "path": raw, "root_path": quoted_root, "path_params": {}}
 
 
 def _cursor(request: Request) -> Cursor | None:
-    """Return the place of a reader that reconnects; None for a new one. Raises NotServed."""
+    """Return the position of a reader that reconnects; None for a new one. Raises NotServed."""
     last_id = request.headers.get("last-event-id")
     cursor = parse_cursor(last_id) if last_id else None
     if last_id and cursor is None:
@@ -325,7 +325,7 @@ def _cursor(request: Request) -> Cursor | None:
 
 
 def _for_method(methods: Mapping[str, Endpoint], method: str) -> Endpoint:
-    """Find the endpoint of a method; that of GET answers HEAD, too. Raises NotServed."""
+    """Return the endpoint of a method; HEAD uses the endpoint of GET. Raises NotServed."""
     wanted = "GET" if method == "HEAD" else method
     if wanted in methods:
         return methods[wanted]

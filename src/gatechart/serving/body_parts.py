@@ -1,4 +1,4 @@
-"""Parts of request bodies, each with all that is checked: names, needs, selections, profiles and fallbacks."""
+"""Models of parts of request bodies, with all their checks: names, needs, selections, profiles and fallbacks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gatechart.values.names import LONGEST_NAME, NO_NUL
 from gatechart.values.profiles import DAYS, HIGHEST_COST, HIGHEST_TIER, HIGHEST_WEIGHT, Hours, Needs, Profile
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
-"""An id to look up. It may be longer than a new one, as ids were not always bounded."""
+"""An existing id. It may be longer than a new one, as earlier releases did not limit ids."""
 
 NewText: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL)]
-"""A new name or id, which every store can keep."""
+"""A new name or id that every store can keep."""
 
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S, allow_inf_nan=False)]
 
@@ -40,7 +40,7 @@ class SameTarget(BaseModel):
 
 
 class Target(BaseModel):
-    """Offer to another graph, or to a human's, at an entry point: to a new agent or a living one."""
+    """Offer to another graph, or to a human's graph, at an entry point: to a new or an existing agent."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,7 +52,7 @@ class Target(BaseModel):
 
 _Plain: TypeAlias = Annotated[str, StringConstraints(pattern=NO_NUL)]
 _Phrase: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PHRASE, pattern=NO_NUL)]
-"""What a profile or needs may be made of."""
+"""A phrase in a profile or in needs."""
 
 _Clock: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$"), told_as("a time of day, such as '09:00'")
@@ -61,7 +61,7 @@ _Day: TypeAlias = Literal["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 
 
 class TakesWork(BaseModel):
-    """Hours in which work is taken, by the clocks of a zone."""
+    """Working hours, in the local time of a zone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -72,7 +72,7 @@ class TakesWork(BaseModel):
 
 
 class CanDo(BaseModel):
-    """What somebody can do to whom work is handed. What is left out is taken from the entry point."""
+    """The abilities of a recipient of work. Omitted fields are taken from the entry point."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -88,7 +88,7 @@ class CanDo(BaseModel):
 
 
 class Wanted(BaseModel):
-    """What work needs of whoever takes it."""
+    """The requirements of work on its recipient."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,10 +100,10 @@ class Wanted(BaseModel):
 
 
 class Chosen(Wanted):
-    """What the target of a handoff is chosen by: by needs, or among entries of the directory.
+    """How to choose the target of a handoff: by needs, or among entries of the directory.
 
-    Scorers and filters are those that there are, and functions that the agent's graph declares, by name. What usually
-    decides does so without `weights` and `order`.
+    Scorers and filters are the built-in ones, or functions declared by the agent's graph, by name. Without `weights`
+    and `order`, the default weights decide.
     """
 
     weights: dict[NewText, Annotated[float, Field(ge=0, le=HIGHEST_WEIGHT, allow_inf_nan=False)]] = Field(

@@ -1,4 +1,4 @@
-"""Connections with limits: a peer that is one too many, or sends too slowly or too much, is refused or cut off."""
+"""Connections with limits: the server refuses or aborts peers that are too many, too slow, or send too much."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from gatechart.values.tool_policies import Rate
 
 _HEALTH: Final = (LIVE.encode(), READY.encode())
 _ABORT: Final = "gatechart.abort"
-_BEHIND_S: Final = 5.0  # after the time of a body; by then the application has refused it with a better message
-_LINGER_S: Final = 1.0  # how long a refused peer has to read the answer while it is still writing
+_BEHIND_S: Final = 5.0  # added to the time of a body: by then the application has refused it with a better message
+_LINGER_S: Final = 1.0  # time for a refused peer to read the answer while it is still writing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """The limits of a server, each with a default that suits most.
+    """The limits of a server. The defaults suit most servers.
 
-    A body is limited in values as well as in bytes, because checking values is what takes time, and nothing else is
-    answered meanwhile.
+    The number of values in a body is limited in addition to its bytes, because checking values takes the time, and the
+    server answers no other request meanwhile.
     """
 
     connections: int = 500  # open at once, streams included
-    header_bytes: int = 2**16  # of the request line and the headers
-    header_s: float = 10.0  # for them to arrive
+    header_bytes: int = 2**16  # of the request line and headers
+    header_s: float = 10.0  # for the request line and headers to arrive
     body_bytes: int = 2**20
     body_values: int = 25_000  # checking and storing them takes about 0.1 s
     body_s: float = 30.0  # for the body to arrive
-    idle_s: float = 75.0  # that a silent connection is kept; longer than clients keep theirs, so that they close first
-    answer_bytes: int = 8 * 2**20  # of the entries in one answer, which has at least one
-    registrations: str = "60/min"  # in the directory, by each of those who may do nothing else
-    alarms: str = "60/min"  # by each of those who may do nothing else
+    idle_s: float = 75.0  # before a silent connection is closed; longer than clients wait, so that they close first
+    answer_bytes: int = 8 * 2**20  # of the entries in one answer, which has at least one entry
+    registrations: str = "60/min"  # in the directory, for each registrant
+    alarms: str = "60/min"  # for each alarmist
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, str) and not value > 0:
-                raise ValueError(f"ServerLimits({field.name}={value!r}) leaves no room; give a number above 0")
+                raise ValueError(f"ServerLimits({field.name}={value!r}) is too low; give a number above 0")
         Rate.of(self.registrations)  # raises ValueError
         Rate.of(self.alarms)
 
@@ -64,22 +64,22 @@ class ConnectionConfig(Config):
 
 
 class _Quiet(IntEnum):
-    """Connections that may be dropped if there are too many. The lowest kind is dropped first."""
+    """Kinds of connections that can be dropped if there are too many. The lowest kind is dropped first."""
 
     REFUSED = 0  # the peer may still read the answer
-    SILENT = 1  # no request has begun since it was opened
+    SILENT = 1  # no request has started since it was opened
     IDLE = 2  # between two requests
-    HEAD = 3  # the headers of a request have begun to arrive
+    HEAD = 3  # headers of a request are arriving
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's protocol, with limits on what a peer sends and how long it takes; the application can cut it off.
+    """uvicorn's protocol, with limits on the size and the duration of requests; the application can abort it.
 
-    If there are too many connections, a quiet one makes room for each new one. If none is quiet, a new one has an
-    allowance: it may ask for the health of the server, and for nothing else.
+    If there are too many connections, a quiet one is dropped for each new one. If none is quiet, the new one is
+    limited: it may only request the health of the server.
 
-    One timer watches the peer: first until a request begins, then until its head is complete, then until its body is.
-    Between an answer and the next request uvicorn's own timer does.
+    One timer watches the peer: first until a request starts, then until its head is complete, then until its body is.
+    Between an answer and the next request, uvicorn's own timer watches.
     """
 
     config: ConnectionConfig
@@ -89,13 +89,13 @@ class Connection(HttpToolsProtocol):
         self._timer: TimerHandle | None = None
         self._is_refused = False
         self._is_dropped = False
-        self._has_begun = False  # whether a request has begun since it was opened
-        self._is_in_head = False  # whether a request has begun whose headers have not all arrived
-        self._is_extra = False  # one too many: it may only ask for the health
+        self._has_begun = False  # whether a request has started since it was opened
+        self._is_in_head = False  # whether headers of a request are still arriving
+        self._is_extra = False  # beyond the limit: it may only request the health
         self._quiet_since = self.loop.time()
-        self._is_read = True  # whether every request that began has arrived in full
-        self._pending = 0  # bytes that arrived and that the parser has made nothing of yet
-        self._unread = 0  # bytes of an answer that the peer had not read at the last look
+        self._is_read = True  # whether every started request has arrived in full
+        self._pending = 0  # bytes that arrived, but the parser has not used yet
+        self._unread = 0  # bytes of an answer that the peer had not read at the last check
         super().connection_made(transport)
         self._make_room()
         if not self._is_dropped:
@@ -103,12 +103,12 @@ class Connection(HttpToolsProtocol):
             self._watch(patience_s, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer of a connection that is gone."""
+        """Stop the timer of a closed connection."""
         self._unwatch()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived, unless the peer was refused."""
+        """Parse the data, unless the peer was refused."""
         if self._is_refused:
             return
         self._pending += len(data)
@@ -117,11 +117,11 @@ class Connection(HttpToolsProtocol):
             return
         if self._pending > self.config.limits.header_bytes:
             self._refuse_size()
-        elif self._timer is None and self._is_idle():  # line ends before a request are skipped, and count as silence
+        elif self._timer is None and self._is_idle():  # line ends before a request are skipped, and count as idle
             self._watch(self.config.limits.idle_s, self.timeout_keep_alive_handler)
 
     def on_message_begin(self) -> None:
-        """Give the head of a request its time."""
+        """Start the timer for the head of a request."""
         super().on_message_begin()
         self._has_begun = True
         self._is_in_head = True
@@ -131,7 +131,7 @@ class Connection(HttpToolsProtocol):
         self._watch(self.config.limits.header_s, self._refuse_slow_head)
 
     def on_headers_complete(self) -> None:
-        """Check the size of a head, and give the body its time. ValueError tells the parser that it is invalid."""
+        """Check the size of the head, and start the timer for the body. ValueError makes the parser refuse it."""
         size = len(self.url) + sum(len(name) + len(text) for name, text in self.headers)
         if size > self.config.limits.header_bytes:
             self._refuse_size()
@@ -145,13 +145,13 @@ class Connection(HttpToolsProtocol):
         self._watch(self.config.limits.body_s + _BEHIND_S, self._cut_slow_body)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        """Start to answer a request. If tasks are eager, the whole answer may be written within this call."""
+        """Start to answer a request. With eager tasks, the whole answer may be written within this call."""
         if self._is_extra:
             cycle.keep_alive = False
         super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
-        """Note that the parser has taken part of a body."""
+        """Reset the pending bytes: the parser has used them."""
         self._pending = 0
         super().on_body(body)
 
@@ -163,17 +163,17 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Note when the connection became idle."""
+        """Record when the connection became idle."""
         self._quiet_since = self.loop.time()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer an invalid request, unless the peer was refused and so has its answer."""
+        """Answer an invalid request, unless the peer was refused, and so has an answer."""
         if not self._is_refused:
             super().send_400_response(msg)
 
     def timeout_keep_alive_handler(self) -> None:
-        """End an idle connection; if an answer is still being read, only once the peer stops reading."""
+        """Close an idle connection. While the peer reads an answer, wait until it stops reading."""
         unread = self.transport.get_write_buffer_size()
         if not unread:
             super().timeout_keep_alive_handler()
@@ -198,7 +198,7 @@ class Connection(HttpToolsProtocol):
 
     @property
     def _quiet(self) -> _Quiet | None:
-        """How quiet the connection is; None while a request is under way."""
+        """How quiet the connection is; None while a request runs."""
         if self._is_refused:
             return _Quiet.REFUSED
         if not self._has_begun:
@@ -209,20 +209,20 @@ class Connection(HttpToolsProtocol):
         return _Quiet.HEAD if self._is_in_head and is_answered else None
 
     def _make_room(self) -> None:
-        """Drop the quietest other connection if there are too many. If none is quiet, this one is an extra one."""
+        """Drop the quietest other connection if there are too many. If none is quiet, mark this one as extra."""
         others = {
-            each for each in cast("set[Connection]", self.connections) if each is not self and not each._is_dropped
+            other for other in cast("set[Connection]", self.connections) if other is not self and not other._is_dropped
         }
         most = self.config.limits.connections
         if len(others) < most:
             return
-        quiet = [(kind, each._quiet_since, each) for each in others if (kind := each._quiet) is not None]
+        quiet = [(kind, other._quiet_since, other) for other in others if (kind := other._quiet) is not None]
         if quiet:
-            dropped = min(quiet, key=lambda each: each[:2])[2]
+            dropped = min(quiet, key=lambda candidate: candidate[:2])[2]
             dropped._drop()
             others.remove(dropped)
         self._is_extra = len(others) >= most
-        if len(others) >= 2 * most:  # an extra one takes room, too
+        if len(others) >= 2 * most:  # extra connections take resources, too
             self._drop()
 
     def _drop(self) -> None:
@@ -235,7 +235,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse_number(self) -> None:
         most = self.config.limits.connections
-        message = f"the server has {most:,} connections already; close those you do not need, or try again in a moment"
+        message = f"the server already has {most:,} connections; close unused connections, or try again in a moment"
         self._refuse(NotServed(503, "TooManyConnections", message, retry_after=RETRY_AFTER["retry-after"]))
 
     def _refuse_size(self) -> None:
@@ -250,14 +250,14 @@ class Connection(HttpToolsProtocol):
         self._refuse(NotServed(408, "TooSlow", message))
 
     def _cut_slow_body(self) -> None:
-        """End a request that the application has not read, unless it waits for earlier answers on its connection."""
+        """Abort a request whose body the application has not read, unless it waits for earlier answers."""
         if self.pipeline:
             self._watch(self.config.limits.body_s, self._cut_slow_body)
         else:
             self.transport.abort()
 
     def _refuse(self, refused: NotServed) -> None:
-        """Answer in place of the application, and close. After an answer under route nothing can be said."""
+        """Answer in place of the application, and close. While an answer is being sent, abort without one."""
         self._is_refused = True
         self._unwatch()
         if self.cycle is not None and not self.cycle.response_complete:
@@ -265,12 +265,12 @@ class Connection(HttpToolsProtocol):
             return
         self.transport.write(_plain_answer(refused))
         self.transport.write_eof()
-        # closing while more arrives would reset the connection, and the peer would lose the answer
+        # closing while data arrives would reset the connection, and the peer would lose the answer
         self._watch(_LINGER_S, self.transport.close)
 
 
 def _plain_answer(refused: NotServed) -> bytes:
-    """Write a whole HTTP response, for when there is no application to do it."""
+    """Build a whole HTTP response, without the application."""
     text = document_of(refused).model_dump_json().encode()
     lines = [
         f"HTTP/1.1 {refused.status} {HTTPStatus(refused.status).phrase}",
@@ -281,9 +281,9 @@ def _plain_answer(refused: NotServed) -> bytes:
 
 
 async def cut_off(scope: Scope, receive: Receive) -> bool:
-    """Abort the connection of a request, with all that the peer has not read; False if the server cannot.
+    """Abort the connection of a request, and drop unread data. Return False if the server cannot.
 
-    Returns once the server has noticed, which would otherwise complain that an answer has no end.
+    Waits until the server has noticed: otherwise it would complain about an incomplete answer.
     """
     abort = scope.get("state", {}).get(_ABORT)
     if abort is None:
@@ -294,6 +294,6 @@ async def cut_off(scope: Scope, receive: Receive) -> bool:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Return when the connection is gone."""
+    """Wait until the connection is closed."""
     while (await receive())["type"] != "http.disconnect":
         pass

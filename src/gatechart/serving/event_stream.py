@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_BATCH: Final = 100  # items written at once, at most
-_BATCH_BYTES: Final = 2**16  # per batch, unless one item is larger; bounds what a reader that stalls keeps in memory
-_RETRY_MS: Final = 1000  # how long a browser waits before it reconnects
+_BATCH: Final = 100  # the most items written at once
+_BATCH_BYTES: Final = 2**16  # per batch, unless one item is larger; limits the memory of a stalled reader
+_RETRY_MS: Final = 1000  # time that a browser waits before it reconnects
 _HEADERS: Final = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -35,7 +35,7 @@ _HEADERS: Final = [
 
 @value
 class Cursor:
-    """A reader's position: the last item it has of a given buffer. Its text is the id of a server-sent event."""
+    """A reader's position: its last item of a buffer. Its text is the id of a server-sent event."""
 
     buffer: str
     number: int
@@ -58,15 +58,15 @@ def parse_cursor(text: str) -> Cursor | None:
 
 @value
 class Missed:
-    """Items that a reader can no longer have."""
+    """Items that a reader can no longer get."""
 
-    lost: int | None  # how many; None if unknown, because the cursor belongs to another buffer
+    lost: int | None  # their number; None if unknown, because the cursor belongs to another buffer
 
 
 class ReplayBuffer:
-    """The newest items, numbered from 1. Each reader keeps its own cursor, so a slow reader delays nobody.
+    """The newest items, numbered from 1. Each reader has a cursor, so a slow reader does not delay others.
 
-    name: unique to this buffer. most, most_bytes: how much is kept; the newest item is always kept.
+    name: unique to this buffer. most, most_bytes: the most items and bytes to keep; the newest item is always kept.
     """
 
     def __init__(self, name: str, most: int, most_bytes: int) -> None:
@@ -78,7 +78,7 @@ class ReplayBuffer:
         self._end = 0  # the number of the newest item
         self._is_closed = False
         self._is_complete = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def end(self) -> Cursor:
@@ -92,7 +92,7 @@ class ReplayBuffer:
 
     @property
     def is_complete(self) -> bool:
-        """Whether what the items are of has ended, and not only the server that tells of it."""
+        """Whether the source of the items has ended, not only the server."""
         return self._is_complete
 
     def add(self, item: bytes) -> None:
@@ -105,28 +105,28 @@ class ReplayBuffer:
         self._wake()
 
     def skip(self, count: int) -> None:
-        """Record that `count` items were lost before they could be added; readers miss them and all before them."""
+        """Record that `count` items were lost before they could be added; readers miss them and all earlier items."""
         self._items.clear()
         self._bytes = 0
         self._end += count
         self._wake()
 
     def complete(self) -> None:
-        """End the buffer with an event that tells readers so, for there is no more to come from anywhere."""
+        """Close the buffer with an end event for readers, as the source has no more items."""
         self._is_complete = True
         self.close()
 
     def close(self) -> None:
-        """End the buffer. Readers can still read what it holds."""
+        """Close the buffer. Readers can still read its items."""
         self._is_closed = True
         self._wake()
 
     def read(self, cursor: Cursor, most: int, most_bytes: int) -> tuple[Cursor, Missed | None, tuple[bytes, ...]]:
-        """Return the cursor after the items read, what was missed before them (if anything), and the items.
+        """Return the cursor after the items, the items missed before them (or None), and the items.
 
-        most, most_bytes: how much to read; if there is an item, at least one is returned.
+        most, most_bytes: the most items and bytes to return; at least one item if there is any.
         """
-        oldest = self._end - len(self._items)  # the cursor before the oldest item kept
+        oldest = self._end - len(self._items)  # the cursor before the oldest stored item
         is_known = cursor.buffer == self._name and cursor.number <= self._end
         missed = Missed(oldest - cursor.number) if is_known and cursor.number < oldest else None
         skipped = max(cursor.number - oldest, 0) if is_known else 0
@@ -136,18 +136,18 @@ class ReplayBuffer:
         return Cursor(self._name, oldest + skipped + len(found)), missed if is_known else Missed(None), found
 
     async def news(self, cursor: Cursor, patience_s: float) -> bool:
-        """Wait for an item after the cursor, or for the end; False if neither came within `patience_s` seconds."""
+        """Wait for an item after the cursor, or for the end. Return False after `patience_s` seconds."""
         try:
             async with asyncio.timeout(patience_s):
                 while cursor == self.end and not self._is_closed:
-                    await self._news.wait()
+                    await self._changed.wait()
         except TimeoutError:
             return False
         return True
 
     def _wake(self) -> None:
-        news, self._news = self._news, asyncio.Event()
-        news.set()
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
 
 async def record(
@@ -155,14 +155,13 @@ async def record(
 ) -> None:
     """Add the items of a feed to a buffer until the feed ends, or its runtime closes.
 
-    write: returns an item as JSON text; an item for which it raises is missed by the readers, and logged with its
-    `facts`.
+    write: converts an item to JSON text; if it raises, readers miss the item, and the item is logged with its `facts`.
     """
     while True:
         try:
             item = await anext(feed)
         except FeedLaggedError as error:
-            logger.warning("items came faster than they were recorded: %d were lost", error.lost)
+            logger.warning("items arrived faster than they were recorded: %d were lost", error.lost)
             buffer.skip(error.lost)
         except StopAsyncIteration:
             buffer.complete()
@@ -172,17 +171,17 @@ async def record(
         else:
             try:
                 buffer.add(write(item))
-            except Exception:  # one item that cannot be written must not end the stream for all
+            except Exception:  # one bad item must not end the stream for all readers
                 logger.exception("an item of a stream could not be written as JSON", extra=facts(item))
                 buffer.skip(1)
 
 
 class EventStream:
-    """A response that runs until the reader leaves, the reader stalls for too long, or the buffer ends.
+    """A response that runs until the reader disconnects or stalls for too long, or the buffer ends.
 
-    kind: the name of the events. cursor: where to start. beat_s: how often a silent stream sends a heartbeat.
-    stall_s: how long a reader may leave the connection full before it is cut off. shown: returns an item as this reader
-    may see it; None: it does not get the item. Its position moves on all the same.
+    kind: the name of the events. cursor: where to start. beat_s: the interval of heartbeats on a silent stream, in
+    seconds. stall_s: the time after which a reader that does not read is disconnected, in seconds. shown: converts an
+    item for this reader; None omits the item, but still advances the position.
     """
 
     def __init__(
@@ -208,15 +207,15 @@ class EventStream:
         if scope["method"] == "HEAD":
             await send({"type": "http.response.body"})
             return
-        writing, gone = start_task(self._replay(send)), start_task(disconnected(receive))
+        writing, disconnecting = start_task(self._replay(send)), start_task(disconnected(receive))
         try:
-            await asyncio.wait((writing, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((writing, disconnecting), return_when=asyncio.FIRST_COMPLETED)
             if writing.done() and isinstance(writing.exception(), TimeoutError):
                 await cut_off(scope, receive)
         finally:
-            for task in (writing, gone):
+            for task in (writing, disconnecting):
                 task.cancel()
-            await asyncio.gather(writing, gone, return_exceptions=True)
+            await asyncio.gather(writing, disconnecting, return_exceptions=True)
 
     async def _replay(self, send: Send) -> None:
         await self._write(send, f"retry: {_RETRY_MS}\nid: {self._cursor}\n\n".encode())
@@ -243,7 +242,7 @@ class EventStream:
             data = self._shown(item)
             if data is not None:
                 yield b"event: %b\nid: %b-%d\ndata: %b\n\n" % (self._kind, buffer, number, data)
-        if data is None:  # the position alone, or a reader that reconnects would seem to have missed items
+        if data is None:  # only the position: otherwise a reader that reconnects would seem to have missed items
             yield b"id: %b-%d\n\n" % (buffer, self._cursor.number)
 
     async def _write(self, send: Send, text: bytes) -> None:
@@ -252,5 +251,5 @@ class EventStream:
 
 
 def after_end(last: Cursor) -> Cursor:
-    """Return the cursor of a reader that has the event `end`, too, which follows the last item."""
+    """Return the cursor of a reader that also has the event `end`, which follows the last item."""
     return Cursor(last.buffer, last.number + 1)

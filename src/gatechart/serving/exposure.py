@@ -76,9 +76,9 @@ def public_turn(text: bytes) -> bytes:
 
 
 def shown_turns(*, exceptions: bool, framework: bool) -> Callable[[bytes], bytes | None]:
-    """Return how a reader sees the JSON of an entry of the history; None for one that it does not get.
+    """Return a function that converts the JSON of a history entry for a reader, or omits the entry with None.
 
-    exceptions: whether it sees their stored texts. framework: whether it gets turns of the framework's own agents.
+    exceptions: whether the reader sees their stored texts. framework: whether it gets turns of framework agents.
     """
     shown = bytes if exceptions else public_turn
     return shown if framework else lambda text: None if text.startswith(_OWN_TURNS) else shown(text)
@@ -87,7 +87,7 @@ def shown_turns(*, exceptions: bool, framework: bool) -> Callable[[bytes], bytes
 _OWN_TURNS: Final = tuple(
     f'{{"agent_id":"{kind.agent}{"" if kind.agent.endswith(":") else chr(34)}'.encode() for kind in OWN_KINDS
 )
-"""The beginnings of the JSON of turns of the framework's own agents: `agent_id` is the first field."""
+"""Prefixes of the JSON of turns of framework agents: `agent_id` is the first field."""
 
 
 class PublicHome(AgentHome):
@@ -98,7 +98,7 @@ class PublicHome(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities of the home."""
+        """The capabilities of the home."""
         return self._home.capabilities
 
     async def execute(self, command: Command) -> Any:

@@ -1,4 +1,4 @@
-"""The life of a server: starting, while the runtime recovers; open; and stopping, while requests under route end."""
+"""The life of a server: starting, while the runtime recovers; open; and stopping, while running requests end."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BUFFER_BYTES: Final = 32 * 2**20
 
 
 class Phase(StrEnum):
-    """Where a server is in its life."""
+    """The phase of a server's life."""
 
     STARTING = "starting"  # the runtime is recovering
     OPEN = "open"
-    STOPPING = "stopping"  # requests under route may end
+    STOPPING = "stopping"  # running requests may end
 
 
 class Lifecycle:
-    """The runtime, once there is one, the recent turns that `/changes` replays, and what watched invokes publish.
+    """Holds the runtime, once it is open, the recent turns that `/changes` replays, and the streams of watched invokes.
 
-    buffer, buffer_bytes: how many recent turns are kept, and how many bytes of them.
-    streams: how long what invokes published is kept for readers that reconnect.
+    buffer, buffer_bytes: the most recent turns to keep, and the most bytes of them.
+    streams: the buffers of published items, kept for readers that reconnect.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Lifecycle:
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime. Raises NotServed if it is not open yet, or closed already."""
+        """The runtime. Raises NotServed if it is not open yet, or already closed."""
         if self._runtime is None:
             raise self._not_ready()
         return self._runtime
@@ -61,7 +61,7 @@ class Lifecycle:
 
     @asynccontextmanager
     async def hosting(self, runtime: Runtime) -> AsyncIterator[None]:
-        """Serve with this runtime inside the block."""
+        """Serve this runtime inside the block."""
         async with runtime.changes(framework=True) as changes:
             recording = start_task(record(changes, self.buffer, _turn_text, _turn_facts))
             self._runtime, self.phase = runtime, Phase.OPEN
@@ -74,7 +74,7 @@ class Lifecycle:
                 await asyncio.wait((recording,))
 
     def stop(self) -> None:
-        """Report not ready and end the streams. Requests are still answered until the runtime or the server closes."""
+        """Report not ready and end the streams. The server still answers requests until it or the runtime closes."""
         self.phase = Phase.STOPPING
         self.buffer.close()
         self.streams.close()

@@ -1,4 +1,4 @@
-"""Limits of tokens with a role: which calls they may make, and which parts of answers and errors they see."""
+"""Limits of tokens with a role: the calls that they allow, and the parts of answers and errors that they show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOWED: Final[Mapping[CallerRole, Sequence[type[Command]]]] = {
     CallerRole.REGISTRANT: (RegisterEntryCommand, DeregisterEntryCommand),
     CallerRole.ALARMIST: (AlarmCommand,),
 }
-"""Calls by role."""
+"""The allowed calls of each role."""
 
 
 def made_by(caller: Caller, call: Command) -> Command:

@@ -1,4 +1,4 @@
-"""The OpenAPI document of an application, generated from the models that check its requests and write its answers."""
+"""The OpenAPI document of an application, generated from the models of its requests and answers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _ERRORS: Final = {
     "403": "The server has no token, and the request comes from another machine or from a web page of another site.",
     "404": "Unknown agent, graph, state, trigger, version, mail, handoff, timer, invoke, schedule, filter or scorer.",
     "408": "The body did not arrive in time.",
-    "409": "The request conflicts with the present state. Nothing was changed; a turn that failed was undone.",
+    "409": "The request conflicts with the current state. Nothing was changed; a turn that failed was undone.",
     "413": "The body is too large.",
     "415": "The body is not declared as JSON.",
     "422": "The request is invalid; the message says what is wrong and what is expected.",
-    "429": "Too much mail is waiting, or a caller who may do one thing only does it too often.",
+    "429": "Too much mail is waiting, or a limited token exceeds its rate.",
     "503": "The server is starting or stopping, has too many connections, or its database fails.",
 }
-_LEFT_OUT: Final = {True: "403", False: "401"}  # by whether the server has a token
+_LEFT_OUT: Final = {True: "403", False: "401"}  # key: whether the server has a token
 _BRING_EVENTS: Final = (SendCommand, PostCommand, CanCommand)
 _TEXT: Final[Json] = {"type": "string"}
 _LOCATION: Final[Json] = {"headers": {"Location": {"description": "The path of the agent.", "schema": _TEXT}}}
@@ -57,7 +57,7 @@ _HEALTHS: Final = {
 def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
     """Generate the document, OpenAPI 3.1.
 
-    graphs: the newest version of each, whose entry points and declared events are described.
+    graphs: the newest version of each; the document describes their entry points and declared events.
     """
     schemas, references = _schemas(graphs)
     paths: defaultdict[str, Json] = defaultdict(dict)
@@ -91,7 +91,7 @@ def openapi_document(graphs: Sequence[AnyGraph], *, needs_token: bool) -> Json:
 
 
 def limited_document(calls: Sequence[type[Command]]) -> Json:
-    """Generate the document for a token that may make these calls alone: their paths and schemas, and nothing else."""
+    """Generate the document for a limited token: only the paths and schemas of these calls."""
     operations = [operation for operation in OPERATIONS if operation.call in calls]
     schemas, references = _schemas((), operations)
     paths: defaultdict[str, Json] = defaultdict(dict)
@@ -109,10 +109,10 @@ def limited_document(calls: Sequence[type[Command]]) -> Json:
 
 
 class _Whole(GenerateJsonSchema):
-    """Schemas of answers that have all of their fields, those with defaults included."""
+    """Schemas of answers where all fields are required, including fields with defaults."""
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        """Tell whether a field is always there."""
+        """Return whether a field is always present."""
         return self.mode == "serialization" or super().field_is_required(field, total)
 
 
@@ -126,7 +126,7 @@ def _schemas(
         answer = operation.call.answer
         if answer is not DONE:
             models[answer, "serialization"] = answer.adapter
-        if operation.route.has_body:  # the fields of a path or a query are parameters, without a model
+        if operation.route.has_body:  # the fields of a path or a query are parameters without a model
             models[operation.rest, "validation"] = TypeAdapter(operation.rest)
     for _, entry in _entry_points(graphs):
         if entry.takes is not None:
@@ -157,10 +157,10 @@ def _operation(operation: Operation, references: Mapping[Any, Json], needs_token
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
-    """Each field with a schema free of references. To give null, leave the field out."""
+    """Yield each field with a schema without references. Callers omit a field to pass null."""
     schema = model.model_json_schema(mode="validation")
     for name, declared in schema.get("properties", {}).items():
-        choices = [each for each in declared.get("anyOf", [declared]) if each.get("type") != "null"]
+        choices = [choice for choice in declared.get("anyOf", [declared]) if choice.get("type") != "null"]
         found: Json = dict(choices[0]) if len(choices) == 1 else {"anyOf": choices}
         if "$ref" in found:
             found = dict(schema["$defs"][found["$ref"].rpartition("/")[2]])
@@ -170,9 +170,9 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Json]]:
 
 
 def _whole(schema: Any, defined: Mapping[str, Json]) -> Any:
-    """Return the schema with what its references lead to in their place."""
+    """Return the schema with its references resolved in place."""
     if isinstance(schema, list):
-        return [_whole(each, defined) for each in schema]
+        return [_whole(part, defined) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
@@ -180,9 +180,9 @@ def _whole(schema: Any, defined: Mapping[str, Json]) -> Any:
     return {key: _whole(value, defined) for key, value in schema.items()}
 
 
-def _parameter(place: str, name: str, schema: Json) -> Json:
-    given = _content(schema) if schema.get("type") == "object" else {"schema": schema}  # an object is JSON text there
-    return {"name": name, "in": place, "required": place == "path", **given}
+def _parameter(location: str, name: str, schema: Json) -> Json:
+    described = _content(schema) if schema.get("type") == "object" else {"schema": schema}  # a parameter has JSON text
+    return {"name": name, "in": location, "required": location == "path", **described}
 
 
 def _content(schema: Json, *, required: bool | None = None) -> Json:
@@ -196,7 +196,7 @@ def _errors(references: Mapping[Any, Json], needs_token: bool) -> Json:
 
 
 def _response(status: str) -> Json:
-    """Describe an answer of this status, and its headers."""
+    """Describe an answer with this status, and its headers."""
     return {"description": _ERRORS[status], **(_RETRY_AFTER if headers_of(int(status)) else {})}
 
 
@@ -225,7 +225,7 @@ def _start_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) ->
 
 
 def _schedule_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
-    """Describe a body for each entry point, in which a period or a cron expression says when."""
+    """Describe a body for each entry point, with a period or a cron expression."""
     doors = (
         _start(ScheduleCommand, {"graph": graph.name, "at": entry.name}, entry, references)
         for graph, entry in _entry_points(graphs)
@@ -238,13 +238,13 @@ def _schedule_schema(graphs: Sequence[AnyGraph], references: Mapping[Any, Json])
 
 
 def _start(call: type[BaseModel], named: Mapping[str, str], entry: EntryPoint, references: Mapping[Any, Json]) -> Json:
-    model = next(each for each in OPERATIONS if each.call is call).rest
+    model = next(operation for operation in OPERATIONS if operation.call is call).rest
     payload: Json = {"type": ["object", "null"], "maxProperties": 0}
     needs_payload = False
     if entry.takes is not None:
-        taken = references[entry.takes, "validation"]
+        required = references[entry.takes, "validation"]
         needs_payload = any(field.is_required() for field in entry.takes.model_fields.values())
-        payload = taken if needs_payload else {"anyOf": [taken, {"type": "null"}]}
+        payload = required if needs_payload else {"anyOf": [required, {"type": "null"}]}
     properties = dict(_fields(model)) | {name: {"const": text} for name, text in named.items()} | {"payload": payload}
     for name in {"agent_id", "idempotency_key"} & properties.keys():
         properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
@@ -262,7 +262,7 @@ def _events(graphs: Sequence[AnyGraph]) -> Iterator[tuple[AnyGraph, EventType]]:
 
 
 def _event_schema(operation: Operation, graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
-    """Describe a body for each declared event, beside the general one: the path does not tell the agent's graph."""
+    """Describe a body for each declared event, and the general one, as the path does not contain the agent's graph."""
     general = references[operation.rest, "validation"]
     declared = [_event_body(operation, graph, event, references) for graph, event in _events(graphs)]
     return {"anyOf": [*declared, general]} if declared else general
@@ -285,12 +285,12 @@ def _event_body(operation: Operation, graph: AnyGraph, event: EventType, referen
 
 
 def _without_references(part: Any, parts: Json) -> Any:
-    """Return a part of a schema with what it refers to in place; a reference would mean this whole document."""
+    """Return a part of a schema with its references resolved; a reference would be looked up in the whole document."""
     if isinstance(part, list):
-        return [_without_references(each, parts) for each in part]
+        return [_without_references(item, parts) for item in part]
     if not isinstance(part, dict):
         return part
-    plain = {key: _without_references(each, parts) for key, each in part.items() if key not in {"$defs", "$ref"}}
+    plain = {key: _without_references(item, parts) for key, item in part.items() if key not in {"$defs", "$ref"}}
     if "$ref" not in part:
         return plain
     return {"allOf": [_without_references(parts[part["$ref"].rpartition("/")[2]], parts), plain]}
@@ -320,11 +320,11 @@ def _changes(needs_token: bool) -> Json:
 
 
 def _stream(references: Mapping[Any, Json], needs_token: bool) -> Json:
-    """Describe the stream of an invoke: like that of turns, but with a path, and with an end."""
+    """Describe the stream of an invoke: like the stream of turns, but with path parameters and an end."""
     described = _changes(needs_token)
     located = [_parameter("path", name, _TEXT) for name in STREAM.in_path]
     answers = {
-        "204": {"description": "The reader has everything up to the end of the invoke."},
+        "204": {"description": "The reader has all items up to the end of the invoke."},
         **{
             status: {**_response(status), **_content(references[ErrorDocument, "serialization"])}
             for status in ("400", "404")

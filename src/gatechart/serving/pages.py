@@ -29,8 +29,8 @@ _HEADERS: Final = {
 
 async def answer_with_page(home: AgentHome, path: str, request: Request) -> Response:
     """Answer with a page. path: its key in `PAGES`."""
-    asked = dict(parse_qsl(request.url.query)) | decoded(request.path_params)
-    return _html(request, await PAGES[path](home, asked), 200, {})
+    query = dict(parse_qsl(request.url.query)) | decoded(request.path_params)
+    return _html(request, await PAGES[path](home, query), 200, {})
 
 
 async def answer_with_style(_: Request) -> Response:
@@ -39,7 +39,7 @@ async def answer_with_style(_: Request) -> Response:
 
 
 async def to_first_page(request: Request) -> Response:
-    """Lead from the beginning of the console to its first page."""
+    """Redirect from the root of the console to its first page."""
     return RedirectResponse(request.scope["root_path"] + _FIRST)
 
 

@@ -1,4 +1,4 @@
-"""Requests as commands: path, query and body, each checked against the models that the OpenAPI document shows."""
+"""Requests as commands: path, query and body, checked against the models in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # the la
 _Words: TypeAlias = Annotated[
     str, StringConstraints(min_length=1, max_length=LONGEST_REASON, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
 ]
-"""A text that says something."""
+"""A text that is not blank."""
 
 _Delay: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^{PATTERN}$")]
 _Lasting: TypeAlias = Annotated[Seconds | _Delay | None, told_as(DELAY_FORMS)]
@@ -66,7 +66,7 @@ _MOMENT: Final[TypeAdapter[datetime]] = TypeAdapter(Time)
 
 
 def _moment(given: object) -> datetime:
-    """Read a time. It begins with a date: pydantic would take a number for seconds since 1970."""
+    """Parse a time that starts with a date: pydantic would read a number as seconds since 1970."""
     if not isinstance(given, str) or given[4:5] != "-":
         raise ValueError("it has no date")
     return _MOMENT.validate_strings(given)
@@ -77,26 +77,26 @@ _Due: TypeAlias = Annotated[
     told_as(f"a time, such as '2030-01-31T09:00:00Z', or a delay: {DELAY_FORMS}"),
 ]
 
-_Conditions: TypeAlias = dict[str, conditions.Wanted]  # in a body they are no JSON text
+_Conditions: TypeAlias = dict[str, conditions.Wanted]  # in a body they are not JSON text
 
 
 def _as_sent(given: _Conditions | None) -> dict[str, Any] | None:
-    """Return conditions as they were sent: so they are compared with those of an alarm that was raised before."""
+    """Return conditions as they were sent, so that they can be compared with an earlier alarm's."""
     return given and {
-        field: each.model_dump(exclude_unset=True) if isinstance(each, conditions.Bounds) else each
-        for field, each in given.items()
+        field: wanted.model_dump(exclude_unset=True) if isinstance(wanted, conditions.Bounds) else wanted
+        for field, wanted in given.items()
     }
 
 
 _Event: TypeAlias = Annotated[NewText, Field(json_schema_extra={"not": {"pattern": RESERVED_PATTERN}})]
-"""The name of an event that is not the framework's own."""
+"""The name of an event that is not reserved for the framework."""
 
 _Alarm: TypeAlias = Annotated[
     str,
     StringConstraints(max_length=200, pattern=ALARM_NAME),
     Field(json_schema_extra={"not": {"pattern": WATCHDOG_NAME}}),
 ]
-"""The name of an alarm that is not the framework's own."""
+"""The name of an alarm that is not reserved for the framework."""
 
 _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
     AlarmCommand: {
@@ -130,9 +130,9 @@ _EITHER: Final[dict[type[Command], dict[str, Any]]] = {
         }
     },
 }
-"""What a body must have, or must not have, together."""
+"""Rules for combinations of a body's fields."""
 
-_NARROWER: Final[dict[str, Any]] = {  # than in the calls, so that the schema says all that is checked
+_NARROWER: Final[dict[str, Any]] = {  # narrower than in the commands, so that the schema contains every check
     "fallbacks": Annotated[tuple[FallbackBody, ...], Field(max_length=MOST_FALLBACKS)] | None,
     "event": _Event,
     "name": Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=NO_NUL)],
@@ -172,13 +172,13 @@ class Operation:
 
     @cached_property
     def rest(self) -> type[BaseModel]:
-        """The model of the query or the body: the fields that are not in the path."""
+        """The model of the query or the body: the fields outside the path."""
         names = [name for name in self.call.model_fields if name not in {"verb", *self.route.in_path}]
         return _part(self, "Body" if self.route.has_body else "Query", names)
 
     @property
     def needs_body(self) -> bool:
-        """Whether an empty body says too little."""
+        """Whether the body is required."""
         is_required = any(field.is_required() for field in self.rest.model_fields.values())
         return is_required or not {"oneOf", "anyOf"}.isdisjoint(_EITHER.get(self.call, {}))
 
@@ -199,7 +199,7 @@ def _part(operation: Operation, kind: str, names: Sequence[str]) -> type[BaseMod
 
 
 def _field(operation: Operation, name: str) -> FieldInfo:
-    """Reduce a field to its default."""
+    """Return a field with only its default."""
     declared = operation.call.model_fields[name]
     if name == "limit":
         return FieldInfo(default=min(declared.default or MOST, MOST))
@@ -214,20 +214,20 @@ def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
         return narrower[name]
     if name == "reason" and hint is str:
         return _Words
-    # What a command that writes finds by its path exists already; but mail may wait for an agent that is yet to start.
+    # The path of a writing command names an existing object, except that mail may wait for a future agent.
     exists = name in operation.route.in_path and operation.call is not PostCommand
     text: Any = NewText if operation.call.writes and not exists else Text
     return {str: text, str | None: text | None}.get(hint, hint)
 
 
 OPERATIONS: Final = tuple(map(Operation, KINDS))
-"""Every command. `start_on` shares its path with `start`: its body has a trigger."""
+"""The operation of every command. `start_on` shares the path of `start`, but its body has a trigger."""
 
 
 async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> Command:
-    """Read the call that a request makes. Raises NotServed.
+    """Read the command of a request. Raises NotServed.
 
-    operations: those of its method and path; if there are several, the body tells which one is meant.
+    operations: all with its method and path; if there are several, the body selects one.
     """
     text = await _body(request, limits) if operations[0].route.has_body else b""
     operation = operations[0] if len(operations) == 1 else _chosen(operations, text)
@@ -251,8 +251,8 @@ async def _body(request: Request, limits: ServerLimits) -> bytes:
 def _check_type(headers: Headers) -> None:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        found = f"the content type is {kind!r}" if kind else "the body has no content type"
-        message = f"{found}; send JSON, with `Content-Type: application/json`"
+        problem = f"the content type is {kind!r}" if kind else "the body has no content type"
+        message = f"{problem}; send JSON, with `Content-Type: application/json`"
         raise NotServed(415, "UnsupportedMediaType", message)
     encoding = headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
@@ -286,7 +286,7 @@ def _too_large(most: int) -> NotServed:
 
 
 def _count_values(text: bytes, most: int) -> int:
-    """Bound the number of values in a JSON text; the count is exact only if there could be more than `most`."""
+    """Return an upper bound of the number of values in a JSON text, refined only if it exceeds `most`."""
     count = _marks(text)
     return count if count <= most else _marks(_TEXT.sub(b"", text))
 
@@ -296,10 +296,10 @@ def _marks(text: bytes) -> int:
 
 
 def _chosen(operations: Sequence[Operation], text: bytes) -> Operation:
-    """Choose between the two ways to start an agent: on a trigger, if the body has one."""
+    """Choose between the two operations that start an agent: on a trigger, if the body has one."""
     body = _parsed(text)
     is_trigger = isinstance(body, dict) and "trigger" in body
-    return next(each for each in operations if (each.call is StartOnCommand) is is_trigger)
+    return next(operation for operation in operations if (operation.call is StartOnCommand) is is_trigger)
 
 
 def _parsed(text: bytes) -> Any:
@@ -315,7 +315,7 @@ def _located(operation: Operation, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def decoded(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a path without percent-encoding. Raises NotServed if they are not UTF-8."""
+    """Percent-decode the fields of a path. Raises NotServed if they are not UTF-8."""
     try:
         return {name: unquote(text, errors="strict") for name, text in given.items()}
     except UnicodeDecodeError:
@@ -331,7 +331,7 @@ class _OfChanges(BaseModel):
 
 
 def wants_framework(query: str) -> bool:
-    """Return whether a reader also asks for turns of the framework's agents. Raises NotServed."""
+    """Return whether a reader also wants turns of framework agents. Raises NotServed."""
     return bool(dict(_of_query(_OfChanges, query))["framework"])
 
 
@@ -347,11 +347,11 @@ def _of_query(model: type[BaseModel], query: str) -> BaseModel:
 
 def _of_body(model: type[BaseModel], text: bytes) -> BaseModel:
     if b"NaN" in text or b"Infinity" in text:
-        _parsed(text)  # pydantic accepts these numbers, JSON has none
+        _parsed(text)  # pydantic accepts these numbers, but JSON does not
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as error:
-        # A float in place of an integer is a mistake of a few values, not of thousands.
+        # Floats in place of integers are a mistake of a few values, not of thousands.
         is_listed = error.error_count() <= _MOST_ERRORS
         if not is_listed or '"type":"int_type"' not in error.json(include_url=False, include_input=False):
             raise _refused(error, "body") from None
@@ -380,19 +380,19 @@ def whole_numbers(value: Any) -> Any:
     """
     match value:
         case dict():
-            return {name: whole_numbers(each) for name, each in value.items()}
+            return {name: whole_numbers(item) for name, item in value.items()}
         case list():
-            return [whole_numbers(each) for each in value]
+            return [whole_numbers(item) for item in value]
         case float() if value.is_integer():
             return int(value)
     return value
 
 
 def check_payload(graphs: Sequence[AnyGraph], call: Command) -> None:
-    """Raise PayloadError if a start's payload does not match the entry point's schema, taken strictly.
+    """Raise PayloadError if the payload of a start does not match the entry point's schema in strict mode.
 
-    A runtime converts "5" to a number; over HTTP the schema of the OpenAPI document holds as it is. If there is no such
-    entry point, nothing is raised here: the runtime has the better error.
+    A runtime converts "5" to a number; over HTTP the schema of the OpenAPI document applies strictly. If there is no
+    such entry point, this raises nothing: the runtime raises a better error.
     """
     if not isinstance(call, StartCommand | StartOnCommand) or call.payload is None:
         return

@@ -1,4 +1,4 @@
-"""The listening server: opened before the runtime, so that it can report that it is starting, and closed before it."""
+"""The listening server: opened before the runtime, to report that it is starting, and closed before the runtime."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AddressError(OutsideError):
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn's server without its signal handlers; an event tells when it serves."""
+    """uvicorn's server without its signal handlers; `serves` is set once it serves."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -53,7 +53,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """A server that answers with an application until it is closed."""
+    """A server that runs an application until it is closed."""
 
     def __init__(self, application: ASGIApp, listener: socket.socket, grace_s: float, limits: ServerLimits) -> None:
         self._listener = listener
@@ -63,7 +63,7 @@ class Server:
         self._task = start_task(self._uvicorn.serve([listener]))
 
     async def begin(self) -> None:
-        """Return once the server answers."""
+        """Wait until the server answers."""
         serves = start_task(self._uvicorn.serves.wait())
         await asyncio.wait((serves, self._task), return_when=asyncio.FIRST_COMPLETED)
         serves.cancel()
@@ -71,7 +71,7 @@ class Server:
             await self._task
 
     async def close(self) -> None:
-        """Accept nothing more; return once the requests under route are answered or their time is up."""
+        """Stop listening, and wait until running requests are answered or `grace_s` has passed."""
         self._uvicorn.should_exit = True
         await self._task
 
@@ -88,14 +88,14 @@ async def listening(
 ) -> AsyncIterator[Server]:
     """Serve the application inside the block.
 
-    port: 0 for any free one. grace_s: how long requests under route get to end. limits: those of connections
-    and headers apply here; those of bodies and answers are the application's.
-    Raises AddressError, and OpenDoorError if other machines could come in without a token.
+    port: 0 for any free port. grace_s: time for running requests to end, in seconds. limits: the limits of connections
+    and headers apply here; the application applies the limits of bodies and answers.
+    Raises AddressError, and OpenDoorError if other machines could connect without a token.
     """
     if not has_token and not is_loopback(host):
         raise OpenDoorError(host)
     listener = _listener(host, port)
-    if not has_token and not is_loopback(listener.getsockname()[0]):  # the name resolved to an address of another kind
+    if not has_token and not is_loopback(listener.getsockname()[0]):  # the name is not a loopback address
         listener.close()
         raise OpenDoorError(host)
     server = Server(application, listener, grace_s, limits)
@@ -107,7 +107,7 @@ async def listening(
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Open the listening socket, as TCP explicitly: otherwise asyncio leaves Nagle's algorithm on."""
+    """Open the listening socket, explicitly as TCP: otherwise asyncio leaves Nagle's algorithm on."""
     if not 0 <= port < 2**16:
         raise AddressError(host, port, "ports are numbers from 0 to 65535")
     try:

@@ -1,4 +1,4 @@
-"""What invokes publish, for readers over HTTP: one buffer per watched invoke, kept for a while when nobody reads."""
+"""Items that invokes publish, for readers over HTTP: one buffer per watched invoke, kept briefly without readers."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _Key: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its invo
 
 @dataclass(eq=False, slots=True)
 class _Recording:
-    """What one invoke publishes, as long as somebody may read it."""
+    """The published items of an invoke, kept while a reader may return."""
 
     name: str  # of its buffer
     key: _Key
     buffer: ReplayBuffer
     task: asyncio.Task[None]
     readers: int = 0
-    expiry: asyncio.TimerHandle | None = None  # while nobody reads
+    expiry: asyncio.TimerHandle | None = None  # set while there are no readers
 
 
 class InvokeStreams:
-    """The invokes that are watched. All readers of an invoke share one buffer, each with its own cursor.
+    """The watched invokes. All readers of an invoke share one buffer, each with a cursor.
 
-    most, most_bytes: how much of what one invoke published is kept.
-    linger_s: how long a buffer without readers is kept, for a reader that reconnects.
-    most_idle: how many of them; the one left first goes first.
+    most, most_bytes: the most items and bytes to keep of each invoke.
+    linger_s: time that a buffer without readers is kept, for a reader that reconnects.
+    most_idle: the most buffers without readers; the one idle for longest is dropped first.
     """
 
     def __init__(
@@ -50,41 +50,41 @@ class InvokeStreams:
         self._most_idle = most_idle
         self._recordings: dict[str, _Recording] = {}  # by the names of their buffers
         self._newest: dict[_Key, _Recording] = {}
-        self._idle: dict[str, _Recording] = {}  # the one left first comes first
+        self._idle: dict[str, _Recording] = {}  # the one idle for longest first
 
     async def reader(self, runtime: Runtime, agent_id: AgentId, invoke: str, cursor: Cursor | None) -> Reader | None:
         """Return the response for a reader; None if it has read to the end of the invoke.
 
-        cursor: where it was, by its last event; None begins with what is published from now on.
+        cursor: its position, from its last event; None starts with the next published item.
         Raises as `Runtime.stream` does.
         """
         key = (agent_id, invoke)
-        recording = self._known(key, cursor) or await self._begun(runtime, key)
+        recording = self._known(key, cursor) or await self._start_recording(runtime, key)
         buffer = recording.buffer
         if buffer.is_complete and cursor == after_end(buffer.end):
             return None
         return Reader(self, recording, cursor or buffer.end)
 
     def _known(self, key: _Key, cursor: Cursor | None) -> _Recording | None:
-        """Return what the reader was reading; otherwise what others read now, unless that invoke has ended."""
+        """Return the recording that the reader had before, else the current one unless that invoke has ended."""
         before = None if cursor is None else self._recordings.get(cursor.buffer)
         if before is not None and before.key == key:
             return before
         newest = self._newest.get(key)
         return None if newest is None or newest.buffer.is_closed else newest
 
-    async def _begun(self, runtime: Runtime, key: _Key) -> _Recording:
+    async def _start_recording(self, runtime: Runtime, key: _Key) -> _Recording:
         stack = AsyncExitStack()
         subscription = await stack.enter_async_context(runtime.stream(*key))
         name = token_hex(8)
         buffer = ReplayBuffer(name, self._most, self._most_bytes)
         task = start_task(_record(stack, subscription, buffer, key))
         recording = self._recordings[name] = self._newest[key] = _Recording(name, key, buffer, task)
-        self._rest(recording)
+        self._expire_later(recording)
         return recording
 
     def join(self, recording: _Recording) -> None:
-        """Count a reader in."""
+        """Count a new reader."""
         recording.readers += 1
         if recording.expiry is not None:
             recording.expiry.cancel()
@@ -92,12 +92,12 @@ class InvokeStreams:
             self._idle.pop(recording.name, None)
 
     def leave(self, recording: _Recording) -> None:
-        """Count a reader out. What nobody reads is kept for a while."""
+        """Discount a reader. A recording without readers is kept for a while."""
         recording.readers -= 1
         if not recording.readers and recording.name in self._recordings:
-            self._rest(recording)
+            self._expire_later(recording)
 
-    def _rest(self, recording: _Recording) -> None:
+    def _expire_later(self, recording: _Recording) -> None:
         recording.expiry = asyncio.get_running_loop().call_later(self._linger_s, self._drop, recording)
         self._idle[recording.name] = recording
         if len(self._idle) > self._most_idle:
@@ -113,14 +113,14 @@ class InvokeStreams:
         recording.task.cancel()
 
     def close(self) -> None:
-        """End all responses, without an event: their readers may go on with the next server."""
+        """End all responses, without an end event: their readers can continue with the next server."""
         for recording in tuple(self._recordings.values()):
             recording.buffer.close()
             self._drop(recording)
 
 
 class Reader:
-    """The response for one reader, who counts as one while it runs."""
+    """The response for one reader, counted as a reader while it runs."""
 
     def __init__(self, streams: InvokeStreams, recording: _Recording, cursor: Cursor) -> None:
         self._streams = streams
@@ -142,5 +142,5 @@ async def _record(stack: AsyncExitStack, subscription: Subscription[Any], buffer
 
 
 def _text(item: Any) -> bytes:
-    """Write an item as JSON. Infinite numbers and NaN, which JSON has not, become strings, as in a context."""
+    """Write an item as JSON. Infinite numbers and NaN become strings, as in a context, because JSON has none."""
     return to_json(item, inf_nan_mode="strings")

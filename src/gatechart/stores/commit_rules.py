@@ -1,4 +1,4 @@
-"""The meaning of a commit, for every store: units and stored data in, verdicts and operations out. Pure."""
+"""The rules of a commit, shared by all stores: units and stored data in, verdicts and operations out. Pure."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ from gatechart.values.names import AgentId, EventName
 def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Operation]]:
     """Return the verdict of each unit, as `Store.commit` promises, and the operations that carry out the commit.
 
-    Each unit is judged after those before it: first the turns, then the mail that they send, then the other units. The
-    operations are to be applied in order. A store may apply operations of one kind together, as long as ends
-    (`EndState`, `EndTimer`, `EndAll`, `EndInvocation`) and deletions go before changes, and changes before insertions.
-    At most one operation is about any one piece of mail, slot or circuit breaker.
+    Judges each unit after the units before it: first the turns, then the mail that they send, then the other units.
+    Apply the operations in order. A store may apply operations of one kind together, if ends (`EndState`, `EndTimer`,
+    `EndAll`, `EndInvocation`) and deletions precede changes, and changes precede insertions. At most one operation
+    concerns any piece of mail, slot or circuit breaker.
 
     Raises HandoffStateError, and UnknownEffectError for an effect of an unknown class.
     """
@@ -80,17 +80,17 @@ def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Op
     verdicts = [Verdict.STALE] * len(units)
     tasks: list[tuple[int, StoreTask]] = []
     breakers: dict[str, BreakerRecord] = {}
-    for place, unit in enumerate(units):
+    for index, unit in enumerate(units):
         if isinstance(unit, TurnRecord):
-            verdicts[place] = batch.take_turn(unit)
-        elif isinstance(unit, BreakerChange):  # about no agent: nothing can make it stale
+            verdicts[index] = batch.take_turn(unit)
+        elif isinstance(unit, BreakerChange):  # concerns no agent, so it cannot be stale
             breakers[unit.breaker.name] = unit.breaker
-            verdicts[place] = Verdict.COMMITTED
+            verdicts[index] = Verdict.COMMITTED
         else:
-            tasks.append((place, unit))
+            tasks.append((index, unit))
     batch.send_mail()
-    for place, task in tasks:
-        verdicts[place] = batch.take_task(task)
+    for index, task in tasks:
+        verdicts[index] = batch.take_task(task)
     operations = batch.operations()
     if breakers:
         operations += map(SetBreaker, breakers.values())
@@ -98,7 +98,7 @@ def apply(units: Sequence[Unit], loaded: Loaded) -> tuple[list[Verdict], list[Op
 
 
 def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
-    """Whether the turn began from another version than the stored one, or consumes mail that does not wait."""
+    """Whether the turn started from another version than the stored one, or consumes mail that does not wait."""
     previous = turn.previous
     if loaded.versions.get(turn.snapshot.agent_id, 0) != (previous.version if previous else 0):
         return True
@@ -106,16 +106,16 @@ def is_stale(turn: TurnRecord, loaded: Loaded) -> bool:
 
 
 def refused_for_its_id(mail: Mail, known_from: EventName) -> Mail:
-    """Return the mail as refused.
+    """Return the mail as refused, because its id was used before.
 
-    known_from: the event that came earlier under the same id, with other content.
+    known_from: the earlier event with this id and different content.
     """
     reason = str(EventIdReusedError(mail.recipient, mail.id or "", known_from))
     return replaced(mail, status=MailStatus.REFUSED, reason=reason)
 
 
 class _Batch:
-    """Units in progress, as a layer of changes over the loaded data."""
+    """A layer of changes over the loaded data, one unit after the other."""
 
     __slots__ = (
         "_applied",
@@ -136,22 +136,22 @@ class _Batch:
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
-        self._handoffs: HandoffLedger | None = None  # until one is touched
-        self._operations: list[Operation] = []  # of turns; mail, steps and handoffs add their net effect
+        self._handoffs: HandoffLedger | None = None  # created on first use
+        self._operations: list[Operation] = []  # of turns; mail, steps and handoffs add their net changes at the end
         self._sending: list[Mail] = []
         self._offered: dict[str, HandoffRecord] = {}  # by turns
         self._applied: dict[MailId, Event] = {}
         self._inserted: dict[int, Mail] = {}
-        self._changed: dict[int, Mail | None] = {}  # stored mail as it is now; None if it was deleted
+        self._changed: dict[int, Mail | None] = {}  # new values of stored mail; None if it was deleted
         self._named: dict[MailId, int] = {}  # the numbers of waiting mail that was inserted or changed
         self._ended: set[EndOperation] = set()
         self._over: set[Invocation] = set()
-        self._ends: list[Operation] = []  # of invocations, by their reports
+        self._ends: list[Operation] = []  # ends of invocations that reported
         self._results: dict[tuple[Invocation, str], StepRecord] = {}
         self._entries: dict[tuple[AgentId, str, str], JournalRecord] = {}
 
     def take_turn(self, turn: TurnRecord) -> Verdict:
-        # The handoffs come first, since one of them may make the whole turn stale.
+        # Handoffs come first, since any of them can make the whole turn stale.
         if is_stale(turn, self._loaded) or (turn.effects and not self._take_handoffs(turn)):
             return Verdict.STALE
         self._operations.append(AppendTurn(turn))
@@ -165,9 +165,9 @@ class _Batch:
         return Verdict.COMMITTED
 
     def send_mail(self) -> None:
-        """Accept the mail that the turns send. This comes after all turns, so their events count as applied."""
+        """Accept the mail that the turns send. Runs after all turns, so their events count as applied."""
         for mail in self._sending:
-            # The turn that makes an offer draws its id, so no mail had it before.
+            # The turn that makes an offer generates its id, so no earlier mail has it.
             is_offer = mail.id in self._offered and mail.payload is self._offered[mail.id].packet
             before = None if is_offer else self._before(mail)
             if before is None:
@@ -207,7 +207,7 @@ class _Batch:
 
     def _records(self) -> Iterator[Operation]:
         for record in self._results.values():
-            # An invocation that ends later in the batch takes its steps with it.
+            # An invocation that ends later in the batch loses its steps.
             if record.invocation not in self._over:
                 yield RecordStep(record)
         yield from map(RecordEntry, self._entries.values())
@@ -240,10 +240,10 @@ class _Batch:
         return True
 
     def _apply_effects(self, turn: TurnRecord) -> None:
-        """Apply a turn's effects: first those that end something, then replacements, then new invocations."""
+        """Apply a turn's effects: first ends, then replacements, then new invocations."""
         agent_id, after = turn.snapshot.agent_id, turn.snapshot
         replaced: list[ReplaceMail | ReplaceInvocation] = []
-        begun: list[Operation] = []
+        started: list[Operation] = []
         for effect in turn.effects:
             match effect:
                 case (
@@ -253,17 +253,17 @@ class _Batch:
                 case StartInvoke(state, invoke):
                     call = Invocation(agent_id, state, after.version, invoke)
                     active = ActiveInvocation(call, after.graph, after.graph_version, after.context_text)
-                    begun.append(StartInvocation(active))
+                    started.append(StartInvocation(active))
                 case Cancel() | CancelTimer() | CancelAll():
                     self._end(agent_id, effect)
                 case ReplaceMail() | ReplaceInvocation():
                     replaced.append(effect)
                 case _:
                     refuse_unknown(effect)
-        # Effects come in any order, but what a turn ends must not be replaced, nor what it begins be ended.
-        for each in replaced:
-            self._replace(each)
-        self._operations += begun
+        # Effects come in any order, but a turn must not replace mail that it ends, nor end invocations that it starts.
+        for replacement in replaced:
+            self._replace(replacement)
+        self._operations += started
 
     def _end(self, agent_id: AgentId, effect: Cancel | CancelTimer | CancelAll) -> None:
         match effect:
@@ -339,23 +339,23 @@ class _Batch:
         for replaced_name in record.replaces:
             self._results.pop((record.invocation, replaced_name), None)
         self._results[name] = record
-        self._tell(record.tells)
+        self._insert_if_any(record.tells)
         return Verdict.COMMITTED
 
     def _record_entry(self, record: JournalRecord) -> Verdict:
         name = record.invocation.agent_id, record.journal, record.name
         if record.name not in record.replaces and (name in self._entries or self._loaded.has_entry(*name)):
             return Verdict.REPEATED
-        earlier = self._entries.get(name)  # in this commit; only an entry that is written again has one
+        earlier = self._entries.get(name)  # written earlier in this commit, and now rewritten
         for replaced_name in record.replaces:
             if replaced_name != record.name:
                 self._entries.pop((*name[:2], replaced_name), None)
-        gone = () if earlier is None else earlier.replaces
-        self._entries[name] = replaced(record, replaces=(*gone, *record.replaces)) if gone else record
-        self._tell(record.tells)
+        dropped = () if earlier is None else earlier.replaces
+        self._entries[name] = replaced(record, replaces=(*dropped, *record.replaces)) if dropped else record
+        self._insert_if_any(record.tells)
         return Verdict.COMMITTED
 
-    def _tell(self, mail: Mail | None) -> None:
+    def _insert_if_any(self, mail: Mail | None) -> None:
         if mail is not None:
             self._insert(mail)
 
@@ -377,7 +377,7 @@ class _Batch:
         return Verdict.COMMITTED
 
     def _is_active(self, invocation: Invocation) -> bool:
-        """Whether an invocation from before the batch has not ended. One that begins in the batch has no report yet."""
+        """Whether an invocation from before the batch has not ended. Those started in the batch cannot report yet."""
         if invocation in self._over or not self._loaded.is_active(invocation):
             return False
         if not self._ended:
@@ -394,7 +394,7 @@ class _Batch:
         return Verdict.REPEATED if is_same else Verdict.REUSED
 
     def _before(self, mail: Mail) -> Content | None:
-        """Return the content that came earlier under the mail's id, if that mail waits or was applied."""
+        """Return the content of earlier mail with the same id, if it waits or was applied."""
         if mail.id is None:
             return None
         name = mail.recipient, mail.id

@@ -1,4 +1,4 @@
-"""The history entry that a turn leaves behind."""
+"""The history entry of a turn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from gatechart.values.queries import HistoryEntry
 
 
 def entry_of(turn: TurnRecord) -> HistoryEntry:
-    """Return the history entry that a store keeps of a committed turn."""
+    """Build the history entry of a committed turn."""
     before, after = turn.previous, turn.snapshot
-    told = difference(before.context_text if before else None, after.context_text)
+    delta = difference(before.context_text if before else None, after.context_text)
     return HistoryEntry(
         agent_id=after.agent_id,
         version=after.version,
@@ -18,10 +18,10 @@ def entry_of(turn: TurnRecord) -> HistoryEntry:
         source=before.configuration if before else (),
         target=after.configuration,
         taken=turn.taken,
-        changed=told.changed,
+        changed=delta.changed,
         status=after.status,
         took_us=turn.took_us,
         guard_errors=turn.guard_errors,
-        appended=told.appended,
+        appended=delta.appended,
         fired=turn.fired,
     )

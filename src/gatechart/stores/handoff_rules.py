@@ -1,4 +1,4 @@
-"""What a commit does to handoffs and to the slots that they hold."""
+"""The rules of a commit for handoffs and their slots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gatechart.values.names import Payload
 
 
 class HandoffLedger:
-    """The handoffs of a batch of units, as the units so far leave them."""
+    """The state of the handoffs of a batch after the units so far."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
@@ -34,44 +34,45 @@ class HandoffLedger:
         self._directed: dict[str, HandoffRecord] = {}
         self._explained: dict[str, Payload] = {}
         self._changed: dict[str, HandoffState] = {}
-        self._slots: dict[str, str | None] = {}  # by handoff, the graph of the slot it took; None if it was freed
-        self._held: dict[str, int] = {}  # by graph, where it differs from what is loaded
+        self._slots: dict[str, str | None] = {}  # by handoff, the graph of its new slot; None if the slot was freed
+        self._held: dict[str, int] = {}  # by graph, where it differs from the loaded number
 
     def offer(self, handoff: HandoffRecord) -> None:
-        """Keep a handoff that a turn offers."""
+        """Add a handoff that a turn offers."""
         self._offered[handoff.id] = handoff
 
     def direct(self, handoff: HandoffRecord) -> None:
-        """Give a handoff its chosen target. Its change from CHOOSING to PENDING has been made."""
+        """Set the chosen target of a handoff. Its change from CHOOSING to PENDING was applied before."""
         self._directed[handoff.id] = handoff
 
     def change(self, changes: Sequence[ChangeHandoff], time: datetime) -> bool:
-        """Make all of the changes in order, or none of them. Return whether they were made.
+        """Apply all changes in order, or none of them. Return whether they were applied.
 
-        A handoff that has ended frees its slot. An accepted handoff that was erased with the agent that asked for it
-        may still end, and nobody is notified. Raises HandoffStateError if a status cannot follow another.
+        A handoff that has ended frees its slot. An accepted handoff that was erased with its source may still end; no
+        agent is notified. Raises HandoffStateError if a status cannot follow another.
         """
         after: dict[str, HandoffState] = {}
         erased: list[str] = []
-        for each in changes:
-            if each.after not in LEGAL[each.before]:
-                raise illegal_change(each.before, each.after, each.handoff)
-            state = after.get(each.handoff) or self._state(each.handoff, each)
-            if state is None and each.before is HandoffStatus.ACCEPTED:
-                erased.append(each.handoff)
-            elif state is None or state.status is not each.before:
+        for change in changes:
+            if change.after not in LEGAL[change.before]:
+                raise illegal_change(change.before, change.after, change.handoff)
+            state = after.get(change.handoff) or self._state(change.handoff, change)
+            if state is None and change.before is HandoffStatus.ACCEPTED:
+                erased.append(change.handoff)
+            elif state is None or state.status is not change.before:
                 return False
             else:
-                change = HandoffChange(each.after, time, each.details)
-                after[each.handoff] = HandoffState(each.after, (*state.changes, change), each.result)
+                entry = HandoffChange(change.after, time, change.details)
+                after[change.handoff] = HandoffState(change.after, (*state.changes, entry), change.result)
         self._changed |= after
-        self._explained |= {each.handoff: each.choice for each in changes if each.choice is not None}
-        for handoff_id in (*erased, *(each for each, state in after.items() if state.status in FINAL)):
+        self._explained |= {change.handoff: change.choice for change in changes if change.choice is not None}
+        closed = [handoff_id for handoff_id, state in after.items() if state.status in FINAL]
+        for handoff_id in (*erased, *closed):
             self._free(handoff_id)
         return True
 
     def reserve(self, unit: ReserveSlot) -> Verdict:
-        """Give a slot to a handoff that has not ended, unless it already has one."""
+        """Assign a slot to a handoff that has not ended, unless it already has one."""
         if self._slot(unit.handoff) is not None:
             return Verdict.COMMITTED
         state = self._state(unit.handoff)
@@ -83,7 +84,7 @@ class HandoffLedger:
         return Verdict.COMMITTED
 
     def operations(self) -> Iterator[Operation]:
-        """Yield the operations that bring the stored handoffs to this state. Slots are freed before any is taken."""
+        """Yield the operations that update the stored handoffs. They free slots before they take any."""
         yield from map(InsertHandoff, self._offered.values())
         yield from map(DirectHandoff, self._directed.values())
         yield from starmap(ExplainHandoff, self._explained.items())
@@ -116,17 +117,17 @@ class HandoffLedger:
 
 
 def state_of(record: HandoffRecord) -> HandoffState:
-    """Return the part of a handoff that changes."""
+    """Return the mutable part of a handoff."""
     return HandoffState(record.status, record.changes, record.result)
 
 
 def with_state(record: HandoffRecord, state: HandoffState) -> HandoffRecord:
-    """Return the handoff in this state."""
+    """Return the handoff with this state."""
     return replaced(record, status=state.status, changes=state.changes, result=state.result)
 
 
 def directed(record: HandoffRecord, chosen: HandoffRecord) -> HandoffRecord:
-    """Return a handoff with the target that was chosen for it. chosen: the handoff as it is offered."""
+    """Return a handoff with its chosen target. chosen: the handoff as offered to that target."""
     return replaced(
         record,
         target=chosen.target,

@@ -1,4 +1,4 @@
-"""How much open work there is: counted once, and kept true by what commits change."""
+"""Counts of open work: counted once, then updated by every commit."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gatechart.values.frozen import value
 from gatechart.values.handoffs import HandoffRecord, HandoffStatus
 
 Work: TypeAlias = tuple[str, str, str]
-"""Where a handoff counts as open work: its graph, its entry point, and its recipient, "" if none was chosen."""
+"""The counter of a handoff: its graph, its entry point, and its recipient ("" if none was chosen)."""
 
 
 @value
 class WorkChange:
-    """What a commit changes about open work. Numbers may be below 0."""
+    """The changes of open work by a commit. Numbers may be negative."""
 
     accepted: Mapping[Work, int]
     slots: Mapping[str, int]  # by graph
@@ -26,7 +26,7 @@ UNCHANGED: Final = WorkChange({}, {})
 
 
 class HeldWork:
-    """The open work, by graph, entry point and recipient. See `Store.held`."""
+    """Counters of open work, by graph, entry point and recipient. See `Store.held`."""
 
     __slots__ = ("_accepted", "_held", "_slots")
 
@@ -36,27 +36,27 @@ class HeldWork:
         self._held: dict[str, int] = {}
 
     def counts(self) -> dict[str, int]:
-        """Return how many pieces of work there are, by name."""
+        """Return the number of pieces of open work, by name."""
         return self._held.copy()
 
     def slots(self, graph: str) -> int:
-        """Return how many slots of a graph are taken."""
+        """Return the number of taken slots of a graph."""
         return self._slots[graph]
 
     def change(self, change: WorkChange) -> None:
-        """Count what a commit changed."""
+        """Apply the changes of a commit."""
         for work, by in change.accepted.items():
             self.accept(work, by)
         for graph, by in change.slots.items():
             self.take(graph, by)
 
     def accept(self, work: Work, by: int) -> None:
-        """Count handoffs that were accepted, or are over: then the number is below 0."""
+        """Count accepted handoffs; a negative number counts handoffs that ended."""
         for name in counted_under(*work):
             self._count(self._accepted, name, by)
 
     def take(self, graph: str, by: int) -> None:
-        """Count slots that were taken, or freed: then the number is below 0. Those of an entry have its agent's id."""
+        """Count taken slots; a negative number counts freed ones. Slots of an entry use its agent's id as graph."""
         self._count(self._slots, graph, by)
 
     def _count(self, counted: Counter[str], name: str, by: int) -> None:
@@ -71,10 +71,10 @@ class HeldWork:
 
 
 def is_work(status: HandoffStatus) -> bool:
-    """Whether a handoff of this status is open work: accepted, and not over."""
+    """Whether a handoff of this status is open work: accepted, and not ended."""
     return status is HandoffStatus.ACCEPTED
 
 
 def work_of(record: HandoffRecord) -> Work:
-    """Return where a handoff counts as open work."""
+    """Return the counter of a handoff."""
     return record.target_graph, record.entry_point, str(record.packet.get("recipient", ""))

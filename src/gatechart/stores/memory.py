@@ -1,4 +1,4 @@
-"""The reference store: everything in memory, nothing durable. Every other store behaves as this one does."""
+"""The reference store: everything is in memory, nothing is durable. All other stores behave like this one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEMORY_URL: Final = "memory:"
 
 
 class MemoryStore:
-    """A store that keeps agents for as long as the process lives."""
+    """A store that keeps agents until the process ends."""
 
     is_durable = False
     is_instant = True
@@ -72,7 +72,7 @@ class MemoryStore:
     def _commit_one(self, unit: Unit) -> list[Verdict] | None:
         """Commit one of the most frequent units, which need no rules: a turn without effects, or mail without an id.
 
-        Return None for any other unit.
+        Returns None for any other unit.
         """
         if isinstance(unit, TurnRecord):
             return None if unit.effects else [self._tables.take_turn(unit)]
@@ -82,7 +82,7 @@ class MemoryStore:
         return None
 
     def _commit_turns(self, units: Sequence[Unit]) -> list[Verdict] | None:
-        """Commit turns without effects, which need no rules. Return None if there is any other unit."""
+        """Commit turns without effects, which need no rules. Returns None if there is any other unit."""
         turns = [unit for unit in units if isinstance(unit, TurnRecord) and not unit.effects]
         return [self._tables.take_turn(turn) for turn in turns] if len(turns) == len(units) else None
 
@@ -121,20 +121,20 @@ class MemoryStore:
     async def searchable(self) -> Sequence[Searchable]:
         """See Store."""
         return [
-            Searchable(graph, each) for graph, fields in sorted(self._searchable.items()) for each in sorted(fields)
+            Searchable(graph, field) for graph, fields in sorted(self._searchable.items()) for field in sorted(fields)
         ]
 
     async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
         """See Store."""
         newest = (turns[-1].snapshot for turns in self._tables.turns.values())
         return GraphCount.of(
-            (each.graph, each.configuration, each.status, 1) for each in newest if graph in (None, each.graph)
+            (agent.graph, agent.configuration, agent.status, 1) for agent in newest if graph in (None, agent.graph)
         )
 
     async def mail(self, query: MailQuery) -> Sequence[Mail]:
         """See Store."""
-        asked = self._tables.all_mail() if query.recipient is None else self._tables.mail_of(query.recipient)
-        found = (mail for mail in asked if mail.number > query.after and query.status in (None, mail.status))
+        letters = self._tables.all_mail() if query.recipient is None else self._tables.mail_of(query.recipient)
+        found = (mail for mail in letters if mail.number > query.after and query.status in (None, mail.status))
         if query.since is not None:
             found = (mail for mail in found if mail.accepted >= query.since)
         if not query.framework:
@@ -151,7 +151,7 @@ class MemoryStore:
         timed = [
             (mail.due, mail.number, mail) for mail in self._tables.all_mail() if mail.due is not None and waits(mail)
         ]
-        later = [each for each in timed if each[:2] > after]
+        later = [entry for entry in timed if entry[:2] > after]
         return [mail for _, _, mail in nsmallest(limit, later)]
 
     async def count(self, backlog: Backlog, *, most: int) -> int:
@@ -168,11 +168,11 @@ class MemoryStore:
     ) -> Sequence[tuple[int, ActiveInvocation]]:
         """See Store."""
         calls = enumerate(map(self._as_of_now, self._tables.all_active()), start=1)
-        found = ((place, each) for place, each in calls if agent_id in (None, each.invocation.agent_id))
-        return [each for each in found if each[0] > after][:limit]
+        found = ((number, call) for number, call in calls if agent_id in (None, call.invocation.agent_id))
+        return [(number, call) for number, call in found if number > after][:limit]
 
     def _as_of_now(self, running: ActiveInvocation) -> ActiveInvocation:
-        """Return the invocation with the graph and the graph version that its agent has now."""
+        """Return the invocation with the current graph and graph version of its agent."""
         now = self._tables.turns[running.invocation.agent_id][-1].snapshot
         return replace(running, graph=now.graph, graph_version=now.graph_version)
 
@@ -198,9 +198,9 @@ class MemoryStore:
 
     async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
         """See SignsOfLife."""
-        others = [each for each in self._hosts.values() if each.id != host.id and each.seen >= forget_before]
-        newest = nlargest(MOST_HOSTS, [*others, host], key=lambda each: each.seen)
-        self._hosts = {each.id: each for each in newest}
+        others = [other for other in self._hosts.values() if other.id != host.id and other.seen >= forget_before]
+        newest = nlargest(MOST_HOSTS, [*others, host], key=lambda known: known.seen)
+        self._hosts = {known.id: known for known in newest}
 
     async def leave(self, host_id: str) -> None:
         """See SignsOfLife."""
@@ -208,7 +208,7 @@ class MemoryStore:
 
     async def hosts(self) -> Sequence[HostRecord]:
         """See SignsOfLife."""
-        return sorted(self._hosts.values(), key=lambda each: (each.started, each.id))
+        return sorted(self._hosts.values(), key=lambda host: (host.started, host.id))
 
     async def forget_handoff(self, handoff: str) -> bool:  # noqa: ARG002
         """See Store. Every handoff can be read."""
@@ -232,16 +232,17 @@ class MemoryStore:
         return True
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
-        """See Store. `after` counts the agents that earlier parts looked at and kept."""
+        """See Store. `after` is the number of agents that earlier parts examined and kept."""
         part = list(islice(self._tables.turns, after, after + limit))
         awaited = {
             mail.recipient for mail in self._tables.all_mail() if waits(mail)
         } | self._tables.with_open_handoffs()
-        erased = [each for each in part if self._may_be_erased(each, awaited, pruning)]
-        dropped = {each: droppable(self._tables.turns[each], pruning) for each in part if each not in erased}
+        erased = [agent_id for agent_id in part if self._may_be_erased(agent_id, awaited, pruning)]
+        kept = [agent_id for agent_id in part if agent_id not in erased]
+        dropped = {agent_id: droppable(self._tables.turns[agent_id], pruning) for agent_id in kept}
         if not dry_run:
             await self._forget(erased, dropped)
-        # Erased agents no longer count, so the next part begins after those of this part that stay.
+        # Erased agents no longer count, so the next part starts after the agents of this part that stay.
         reached = after + len(part if dry_run else dropped)
         if reached < len(self._tables.turns):
             return Pruned(tuple(erased), sum(dropped.values()), 0, reached)
@@ -259,7 +260,7 @@ class MemoryStore:
     def _may_be_erased(self, agent_id: AgentId, awaited: Set[AgentId], pruning: Pruning) -> bool:
         """Whether the agent may be erased.
 
-        awaited: the agents for which mail waits, or that have a part in an open handoff.
+        awaited: the agents with waiting mail or an open handoff.
         """
         turns = self._tables.turns.get(agent_id)
         return turns is not None and agent_id not in awaited and may_be_erased(turns, pruning)
@@ -271,10 +272,10 @@ class MemoryStore:
 
 
 def _oldest(turns: Sequence[TurnRecord]) -> int:
-    """Return the oldest version that is kept."""
+    """Return the oldest stored version."""
     return turns[0].snapshot.version
 
 
 def _entry(turn: TurnRecord) -> HistoryEntry:
-    """Return a history entry with its own copy of the event, so that writing into it does not change the store."""
+    """Return a history entry with a copy of the event, so that callers cannot change the store through it."""
     return replace(entry_of(turn), event=own_copy(turn.event))

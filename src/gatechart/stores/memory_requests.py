@@ -1,4 +1,4 @@
-"""Requests to the owner of a store in memory. Whoever asks is in the same process and holds the same store."""
+"""Requests to the owner of a store in memory. Askers are in the same process and hold the same store."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class MemoryRequests:
         return "this process"
 
     async def is_owned(self) -> bool:
-        """See Asking. Whoever holds the store owns it."""
+        """See Asking. Always true: a process owns its store."""
         return True
 
     async def ask(self, request: Request) -> int:
         """See Asking."""
-        known = [number for number, each in self._asked.items() if each.request.id == request.id]
+        known = [number for number, asked in self._asked.items() if asked.request.id == request.id]
         if known:
             return known[0]
         self._numbers += 1
@@ -52,13 +52,13 @@ class MemoryRequests:
 
     async def answer_to(self, number: int) -> str | None:
         """See Asking."""
-        found = self._asked.get(number)
-        return None if found is None else found.answer
+        asked = self._asked.get(number)
+        return None if asked is None else asked.answer
 
     async def withdraw(self, number: int) -> bool:
         """See Asking."""
-        found = self._asked.get(number)
-        if found is not None and not found.is_taken:
+        asked = self._asked.get(number)
+        if asked is not None and not asked.is_taken:
             del self._asked[number]
         return number not in self._asked
 
@@ -68,17 +68,18 @@ class MemoryRequests:
 
     async def asked(self) -> None:
         """See Requests."""
-        while all(each.is_taken for each in self._asked.values()):
+        while all(asked.is_taken for asked in self._asked.values()):
             self._news = asyncio.Event()
             await self._news.wait()
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
         """See Requests."""
-        self._asked = {number: each for number, each in self._asked.items() if not _is_over(each, now)}
-        open_ones = [each for each in self._asked.values() if each.answer is None and (again or not each.is_taken)]
-        for each in open_ones[:limit]:
-            each.is_taken = True
-        return [each.request for each in open_ones[:limit]]
+        self._asked = {number: asked for number, asked in self._asked.items() if not _is_over(asked, now)}
+        unanswered = [asked for asked in self._asked.values() if asked.answer is None]
+        open_ones = [asked for asked in unanswered if again or not asked.is_taken][:limit]
+        for asked in open_ones:
+            asked.is_taken = True
+        return [asked.request for asked in open_ones]
 
     async def answer(self, number: int, text: str, now: datetime) -> None:
         """See Requests."""
@@ -87,13 +88,13 @@ class MemoryRequests:
 
     def empty_answers(self, agent_id: AgentId) -> None:
         """Remove an erased agent's data from answered requests and their answers."""
-        for each in self._asked.values():
-            if each.answer is not None and is_about(agent_id, each.request.call, each.answer):
-                each.request, each.answer = replace(each.request, call="{}"), "{}"
+        for asked in self._asked.values():
+            if asked.answer is not None and is_about(agent_id, asked.request.call, asked.answer):
+                asked.request, asked.answer = replace(asked.request, call="{}"), "{}"
 
 
 def _is_over(asked: _Asked, now: datetime) -> bool:
-    """Whether the request was not taken in time, or its answer was not fetched."""
+    """Whether the request expired before it was taken, or its answer was never fetched."""
     if asked.answered is not None:
         return asked.answered < now - KEPT
     return not asked.is_taken and asked.request.until < now

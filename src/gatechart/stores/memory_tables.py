@@ -1,4 +1,4 @@
-"""The tables of the store in memory. Operations are applied to them, and the commit rules read them."""
+"""The tables of the store in memory. The commit rules read them and produce the operations that change them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _Pending:
     def write(self, record: JournalRecord) -> None:
         journal = self.journals.setdefault(record.journal, {})
         for name in record.replaces:
-            if name != record.name:  # which keeps its position
+            if name != record.name:  # a rewritten entry keeps its position
                 journal.pop(name, None)
         journal[record.name] = record.entry
 
@@ -107,7 +107,7 @@ class _Pending:
 
 
 class Tables:
-    """All data that a store in memory keeps of its agents. Fulfils `Loaded`."""
+    """All data of the agents of a store in memory. Fulfils `Loaded`."""
 
     def __init__(self) -> None:
         self.turns: dict[AgentId, list[TurnRecord]] = {}  # of each agent, in the order started
@@ -118,7 +118,7 @@ class Tables:
         self.handoffs: dict[str, HandoffRecord] = {}  # in the order offered
         self._applied: dict[tuple[AgentId, str], int] = {}  # the version of the turn that applied the event
         self._pending: defaultdict[AgentId, _Pending] = defaultdict(_Pending)
-        self._recipients: dict[int, AgentId] = {}  # by mail number; may still list mail that is gone
+        self._recipients: dict[int, AgentId] = {}  # by mail number; may still list deleted mail
         self._offered = 0  # number of handoffs so far
         self._slots: dict[str, str] = {}  # by handoff, the graph of its slot
         self._work = HeldWork()
@@ -143,7 +143,7 @@ class Tables:
                 assert_never(operation)
 
     def take_turn(self, turn: TurnRecord) -> Verdict:
-        """Keep a turn without effects, unless it is stale."""
+        """Commit a turn without effects, unless it is stale."""
         if is_stale(turn, self):
             return Verdict.STALE
         if turn.consumes is not None:
@@ -152,7 +152,7 @@ class Tables:
         return Verdict.COMMITTED
 
     def append(self, turn: TurnRecord) -> None:
-        """Keep a turn as the newest of its agent."""
+        """Add a turn as the newest of its agent."""
         agent_id = turn.snapshot.agent_id
         turns = self.turns.get(agent_id)
         if turns is None:
@@ -227,7 +227,7 @@ class Tables:
             raise UnknownAgentError(agent_id) from None
 
     def turn(self, agent_id: AgentId, version: int) -> TurnRecord:
-        """Return the turn that produced a version that is kept."""
+        """Return the turn that produced a stored version."""
         turns = self.turns[agent_id]
         return turns[version - turns[0].snapshot.version]
 
@@ -241,7 +241,7 @@ class Tables:
         for number, recipient in sorted(self._recipients.items()):
             mail = self._pending[recipient].mail.get(number)
             if mail is None:
-                # Ended and erased mail keeps its entry here until the next listing.
+                # The entry of ended or erased mail stays until the next listing.
                 del self._recipients[number]
             else:
                 yield mail
@@ -266,12 +266,12 @@ class Tables:
         return {} if pending is None else dict(pending.journals.get(name, {}))
 
     def put_mail(self, mail: Mail) -> None:
-        """Keep mail in place of any mail with the same number."""
+        """Store mail, and replace any mail with the same number."""
         self._pending[mail.recipient].mail[mail.number] = mail
         self._recipients[mail.number] = mail.recipient
 
     def delete_mail(self, number: int) -> None:
-        """Forget the mail with this number."""
+        """Delete the mail with this number."""
         recipient = self._recipients.pop(number, None)
         if recipient is not None:
             self._pending[recipient].mail.pop(number, None)
@@ -300,12 +300,12 @@ class Tables:
         return self._work.counts()
 
     def with_open_handoffs(self) -> set[AgentId]:
-        """Return the agents that have a part in a handoff that is not over."""
-        standing = [each for each in self.handoffs.values() if is_open(each.status)]
-        return {agent_id for each in standing for agent_id in (each.source, each.target)}
+        """Return the sources and targets of open handoffs."""
+        records = [record for record in self.handoffs.values() if is_open(record.status)]
+        return {agent_id for record in records for agent_id in (record.source, record.target)}
 
     def forget_turns(self, agent_id: AgentId, count: int) -> None:
-        """Forget this many turns of an agent, oldest first, with the ids of their events."""
+        """Delete the oldest turns of an agent, with the ids of their events. count: how many."""
         turns = self.turns[agent_id]
         for turn in turns[:count]:
             if turn.event.id is not None:
@@ -313,12 +313,12 @@ class Tables:
         del turns[:count]
 
     def forget(self, agent_id: AgentId) -> None:
-        """Forget everything of an agent. A handoff that another agent has accepted keeps its slot."""
+        """Delete all data of an agent. A handoff that another agent has accepted keeps its slot."""
         self.forget_turns(agent_id, len(self.turns[agent_id]))
         del self.turns[agent_id]
         del self.newest[agent_id], self.started[agent_id], self.versions[agent_id]
         self._pending.pop(agent_id, None)
-        for record in [each for each in self.handoffs.values() if agent_id in (each.source, each.target)]:
+        for record in [record for record in self.handoffs.values() if agent_id in (record.source, record.target)]:
             del self.handoffs[record.id]
             self._count(record, -1)
             if record.target == agent_id or record.status is not HandoffStatus.ACCEPTED:
@@ -402,12 +402,12 @@ class Tables:
 
 
 def waits(mail: Mail) -> bool:
-    """Whether the mail is still to be delivered."""
+    """Whether the mail waits for delivery."""
     return mail.status is MailStatus.WAITING
 
 
 def _without_trail(turn: TurnRecord) -> TurnRecord:
-    """Return a turn that is no longer its agent's newest: only the newest has a trail, as in a database."""
+    """Return a turn without its trail: only an agent's newest turn keeps one, as in a database."""
     before = turn.previous
     return replaced(
         turn, previous=None if before is None else without_trail(before), snapshot=without_trail(turn.snapshot)

@@ -1,4 +1,4 @@
-"""Opening a store by its URL.
+"""Open a store by its URL.
 
 SQLAlchemy takes half of gatechart's import time, so it is imported with the first database.
 """
@@ -16,7 +16,7 @@ from gatechart.stores.memory import MEMORY_URL, MemoryStore
 from gatechart.values.homes import Role
 from gatechart.values.names import DEFAULT_URL
 
-_CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # names: their module imports SQLAlchemy
+_CLAIMS: Final = {Role.TAKE_OVER: "TAKE_OVER", Role.STANDBY: "STANDBY"}  # by name, as their module imports SQLAlchemy
 
 
 def checked_role(call: str, role: Role | str) -> Role:
@@ -24,13 +24,13 @@ def checked_role(call: str, role: Role | str) -> Role:
     try:
         return Role(role)
     except ValueError:
-        known = ", ".join(repr(each.value) for each in Role)
+        known = ", ".join(repr(known.value) for known in Role)
         raise PayloadError(call, (f"unknown role {role!r}",), f"one of {known}") from None
 
 
 @asynccontextmanager
 async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Role.OWNER) -> AsyncIterator[Store]:
-    """Open the store at a URL, or pass on a store as it is. Raises StoreUrlError, and as `Runtime.open` does."""
+    """Open the store at a URL; yields an open store unchanged. Raises StoreUrlError, and as `Runtime.open` does."""
     role = checked_role("open_store", role)
     if not isinstance(store, str):
         if not callable(getattr(store, "commit", None)):
@@ -51,13 +51,13 @@ async def open_store(store: str | Store = DEFAULT_URL, *, role: Role | str = Rol
 async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
     """Open the requests to the owner of a database. Raises as `open_store` does for a reader.
 
-    store: a URL, or the store that the owner holds, if it accepts requests. Raises StoreUrlError if nobody can ask
-    there.
+    store: a URL, or the store of an owner in this process, if it accepts requests. Raises StoreUrlError if the store
+    takes no requests.
     """
     if not isinstance(store, str):
         asking: Any = getattr(store, "requests", None)
         if not callable(getattr(asking, "ask", None)):
-            raise StoreUrlError(str(store), f"it is a {type(store).__name__}, which cannot be asked anything")
+            raise StoreUrlError(str(store), f"it is a {type(store).__name__}, which takes no requests")
         yield asking
         return
     from gatechart.stores.sql.opening import open_database_to_ask  # noqa: PLC0415
@@ -68,7 +68,7 @@ async def open_asking(store: str | Store) -> AsyncIterator[Asking]:
 
 @asynccontextmanager
 async def open_signs_of_life(url: str) -> AsyncIterator[SignsOfLife]:
-    """Open the hosts of a database, for a process that does not own it. Raises as `open_asking` does."""
+    """Open the host records of a database, for a process that does not own it. Raises as `open_asking` does."""
     from gatechart.stores.sql.opening import open_database_to_ask  # noqa: PLC0415
 
     async with open_database_to_ask(url) as opened:
@@ -77,9 +77,9 @@ async def open_signs_of_life(url: str) -> AsyncIterator[SignsOfLife]:
 
 @asynccontextmanager
 async def open_departing(store: str, to: str) -> AsyncIterator[Any]:
-    """Open the `SqlStore` of a URL as its owner, even if its agents have moved to `to`. Raises as `Runtime.open` does.
+    """Open the `SqlStore` at a URL as its owner, even if its agents have moved to `to`. Raises as `Runtime.open` does.
 
-    Raises StoreMissingError, StoreOwnedError, and StoreMovedError if they have moved elsewhere.
+    Raises StoreMissingError, StoreOwnedError, and StoreMovedError if they have moved to another home.
     """
     from gatechart.stores.sql.opening import open_database_to_move  # noqa: PLC0415
 

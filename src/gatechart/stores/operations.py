@@ -1,7 +1,7 @@
-"""The closed set of operations that make up a commit, and the queries of the commit rules to a store.
+"""The closed set of operations of a commit, and the queries of the commit rules to a store.
 
-A new kind of operation needs a case wherever operations are applied: in memory (`memory_tables`), in SQL (`sql.commit`)
-and on Restate (`restate.unit_of_work`). Each `match` ends in `assert_never`, so mypy names the places that lack the
+A new kind of operation needs a case in each function that applies operations: in memory (`memory_tables`), in SQL
+(`sql.commit`) and on Restate (`restate.unit_of_work`). Each `match` ends in `assert_never`, so mypy reports a missing
 case.
 """
 
@@ -22,7 +22,7 @@ Content: TypeAlias = tuple[EventName, str]  # an event, and a text that identifi
 
 
 class HandoffState(NamedTuple):
-    """The part of a handoff that changes."""
+    """The mutable part of a handoff."""
 
     status: HandoffStatus
     changes: tuple[HandoffChange, ...]
@@ -38,7 +38,7 @@ class AppendTurn:
 
 @value
 class EndState:
-    """End the waiting mail and the invocations of a state's earlier entries."""
+    """End the waiting mail and the invocations of earlier entries into a state."""
 
     agent_id: AgentId
     state: StateName
@@ -61,7 +61,7 @@ class EndAll:
 
 @value
 class EndInvocation:
-    """Forget an invocation and its steps."""
+    """Delete an invocation and its steps."""
 
     invocation: Invocation
 
@@ -76,14 +76,14 @@ class MoveInvocation:
 
 @value
 class StartInvocation:
-    """Keep a new invocation."""
+    """Store a new invocation."""
 
     active: ActiveInvocation
 
 
 @value
 class DeleteMail:
-    """Forget stored mail."""
+    """Delete stored mail."""
 
     number: int
 
@@ -97,35 +97,35 @@ class UpdateMail:
 
 @value
 class InsertMail:
-    """Keep mail that is not stored yet."""
+    """Store new mail."""
 
     mail: Mail
 
 
 @value
 class RecordStep:
-    """Keep the result of a step, and forget those that it replaces."""
+    """Store the result of a step, and delete the results that it replaces."""
 
     record: StepRecord
 
 
 @value
 class RecordEntry:
-    """Keep an entry of an agent's journal, after all others, and forget those that it replaces."""
+    """Append an entry to an agent's journal, and delete the entries that it replaces."""
 
     record: JournalRecord
 
 
 @value
 class InsertHandoff:
-    """Keep a handoff that was offered."""
+    """Store an offered handoff."""
 
     handoff: HandoffRecord
 
 
 @value
 class UpdateHandoff:
-    """Put a stored handoff into another state."""
+    """Set the state of a stored handoff."""
 
     handoff_id: str
     state: HandoffState
@@ -133,14 +133,14 @@ class UpdateHandoff:
 
 @value
 class DirectHandoff:
-    """Give a stored handoff the target that was chosen for it, with its packet and why it was chosen."""
+    """Set the chosen target of a stored handoff, with its packet and the explanation of the choice."""
 
     handoff: HandoffRecord
 
 
 @value
 class ExplainHandoff:
-    """Keep why nobody was chosen for a stored handoff."""
+    """Store the explanation of a choice that found no target for a handoff."""
 
     handoff_id: str
     choice: Payload
@@ -155,7 +155,7 @@ class FreeSlot:
 
 @value
 class TakeSlot:
-    """Give a slot of a graph to a handoff."""
+    """Assign a slot of a graph to a handoff."""
 
     handoff_id: str
     graph: str
@@ -163,7 +163,7 @@ class TakeSlot:
 
 @value
 class SetBreaker:
-    """Keep a circuit breaker in place of any of the same name; forget it if it is closed."""
+    """Store a circuit breaker, replacing one with the same name; delete it if it is closed."""
 
     breaker: BreakerRecord
 
@@ -180,7 +180,7 @@ class Loaded(Protocol):
 
     @property
     def versions(self) -> Mapping[AgentId, int]:
-        """The version of each agent's newest snapshot. Agents that do not exist have none."""
+        """The version of each agent's newest snapshot. Agents that do not exist are missing."""
         ...
 
     def waits(self, number: int, /) -> bool:
@@ -218,8 +218,8 @@ class Loaded(Protocol):
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
         """Return the state of a handoff, or None if there is none.
 
-        expected: the status from which a change starts. A store that does not know a handoff because the agent's peer
-        keeps it may answer with this status.
+        expected: the status before a change. A store may return this status for a handoff that it does not know
+        because the agent's peer stores it.
         """
         ...
 
@@ -228,5 +228,5 @@ class Loaded(Protocol):
         ...
 
     def slots_held(self, graph: str) -> int:
-        """Return how many slots of a graph are held."""
+        """Return the number of taken slots of a graph."""
         ...

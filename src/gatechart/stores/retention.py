@@ -1,4 +1,4 @@
-"""Rules for what a pruning may forget, for turns and mail in memory."""
+"""Rules that decide which turns and mail a pruning may delete, on values in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gatechart.values.queries import Pruning
 
 
 def may_be_erased(turns: Sequence[TurnRecord], pruning: Pruning) -> bool:
-    """Whether an agent for which no mail waits may be erased, judged by its turns, oldest first."""
+    """Whether an agent without waiting mail may be erased. turns: oldest first."""
     last = turns[-1]
     return (
         pruning.ended_before is not None
@@ -23,16 +23,16 @@ def may_be_erased(turns: Sequence[TurnRecord], pruning: Pruning) -> bool:
 
 
 def droppable(turns: Sequence[TurnRecord], pruning: Pruning) -> int:
-    """Return how many turns of an agent may be dropped, beginning with the oldest."""
+    """Return how many of an agent's oldest turns may be dropped."""
     newest = len(turns) - 1
     by_age = by_count = 0
     if pruning.turns_before is not None:
-        young = (place for place, turn in enumerate(turns) if turn.event.time >= pruning.turns_before)
+        young = (index for index, turn in enumerate(turns) if turn.event.time >= pruning.turns_before)
         by_age = next(young, newest)
     if pruning.keep_turns is not None:
         by_count = len(turns) - pruning.keep_turns
     count = min(max(by_age, by_count, 0), newest)
-    return next((place for place, turn in enumerate(turns[:count]) if _is_recognised(turn.event, pruning)), count)
+    return next((index for index, turn in enumerate(turns[:count]) if _is_recognised(turn.event, pruning)), count)
 
 
 def is_mail_to_forget(mail: Mail, pruning: Pruning) -> bool:
@@ -46,5 +46,5 @@ def is_mail_to_forget(mail: Mail, pruning: Pruning) -> bool:
 
 
 def _is_recognised(event: Event, pruning: Pruning) -> bool:
-    """Whether a repeat of the event must still be recognised."""
+    """Whether the store must still recognise a repeat of the event."""
     return event.id is not None and event.time >= pruning.ids_since

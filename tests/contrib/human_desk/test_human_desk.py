@@ -440,5 +440,5 @@ async def test_selections_find_a_desk_where_it_has_a_profile(place):
 
 
 def test_a_profile_for_a_priority_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match="'NORMAL' is no priority; there are 'low', 'normal', 'high', 'urgent'"):
+    with pytest.raises(ValueError, match="'NORMAL' is not a priority; there are 'low', 'normal', 'high', 'urgent'"):
         desk(profiles={"NORMAL": Profile(domains=("refunds",))})

@@ -289,8 +289,8 @@ def test_what_cannot_be_carried_over_is_named_all_at_once():
         "state 'a': its invoke is not carried over; write Invoke(...) in the graph's own state",
         "state 'a', exit: Partly has no 'on_exit_a'; give the context a method or field of this name",
         "transition 'go' from 'a', before: Partly has no 'missing'; give the context a method or field of this name",
-        "transition 'go' from 'a', on: ask_source asks for 'source', which there is not; "
-        "ask for `event`, `model`, or values of the payload",
+        "transition 'go' from 'a', on: ask_source needs 'source', which is not available; "
+        "use `event`, `model`, or values of the payload",
         "transition 'go' from 'a', cond: the expression 'x and y' is not carried over; write it as a method",
-        "transition 'wait' from 'a', validator: ask_later is async; let an invoke wait, and look at its result",
+        "transition 'wait' from 'a', validator: ask_later is async; wait in an invoke, and check its result",
     ]

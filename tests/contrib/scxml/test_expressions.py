@@ -85,9 +85,9 @@ def test_an_expression_has_the_value_that_ecmascript_gives_it(text, value):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "a value is expected where the end stands"),
+        ("", "a value is expected instead of the end"),
         ("1 +", "a value is expected"),
-        ("1 2", "the end is expected where '2' stands"),
+        ("1 2", "the end is expected instead of '2'"),
         ("(1", r"'\)' is expected"),
         ("a ? b", "':' is expected"),
         ("x = 1", "'=' changes a variable; only <assign> does"),

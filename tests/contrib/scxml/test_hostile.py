@@ -41,8 +41,8 @@ def targets(count):
 
 
 TEN = "[1,2,3,4,5,6,7,8,9,10]"
-SIZE, DEPTH, STEPS = "more than 1,000,000 values", "more than 150 arrays", "more than 1,000,000 steps"
-WAIT, DIGITS = "more than 150 operators", "more than 250 digits"
+SIZE, DEPTH, STEPS = "more than 1,000,000 nested values", "nested more than 150 deep", "more than 1,000,000 steps"
+WAIT, DIGITS = "more than 150 nested operators", "more than 250 digits"
 HOSTILE = {
     "texts doubled": (data('"xxxxxxxxxx"', "$+$", 30), SIZE),
     "lists of lists": (data("[1]", "[$,$,$,$,$,$,$,$,$,$]", 15), SIZE),
@@ -141,7 +141,7 @@ def test_a_hostile_document_is_read_or_refused_within_its_limits(name, told):
 def test_a_limit_is_told_with_the_element_that_meets_it():
     with pytest.raises(NotCarriedError) as raised:
         read(data('"xxxxxxxxxx"', "$+$", 20))
-    assert str(raised.value.faults[0]).startswith("<data> in line 20: it makes a value of more than 1,000,000")
+    assert str(raised.value.faults[0]).startswith("<data> in line 20: a value has more than 1,000,000")
 
 
 LIST = f"<data id='list' expr='{TEN}'/><data id='text' expr='\"xxxxxxxxxx\"'/><data id='n' expr='99999999'/>"

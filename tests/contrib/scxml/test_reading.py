@@ -93,8 +93,8 @@ def test_a_document_type_declaration_is_refused(document):
 
 
 def test_what_is_not_xml_is_refused_with_its_line():
-    assert faults_of("<scxml>\n<state>\n</scxml>") == ["line 3: mismatched tag; mend the XML"]
-    assert faults_of("") == ["line 1: no element found; mend the XML"]
+    assert faults_of("<scxml>\n<state>\n</scxml>") == ["line 3: mismatched tag; fix the XML"]
+    assert faults_of("") == ["line 1: no element found; fix the XML"]
     assert "undefined entity" in faults_of("<scxml>&boom;</scxml>")[0]
 
 
@@ -143,7 +143,7 @@ def test_what_is_no_scxml_is_refused():
         (inside("<onentry><send event='e' target='#_internal' delay='1s'/></onentry>"), "cannot be delayed"),
         (
             inside("<onentry><send event='e'><content>1</content><param name='x' expr='1'/></send></onentry>"),
-            "stands alone",
+            "excludes other values",
         ),
         (inside("<onentry><send event='e'><param name='x'/></send></onentry>"), "it has no value"),
         (inside("<onentry><cancel/></onentry>"), "it needs one of 'sendid', 'sendidexpr'"),

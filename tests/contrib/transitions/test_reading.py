@@ -367,10 +367,10 @@ async def ask_later(**brought: object) -> bool:
         (config(finalize_event="f"), "finalize_event=['f'] is not carried over"),
         (config(on_exception="x"), "on_exception=['x'] is not carried over"),
         (config(on_final="x"), "on_final=['x'] is not carried over"),
-        (config(["a b", "a", "b"], ["b", "b", "a"]), "trigger 'a b': in a graph it takes 'b', too"),
-        (config(["go *", "a", "b"]), "trigger 'go *': in a graph it takes events of any name"),
-        (config(["go.*", "a", "b"]), "trigger 'go.*': in a graph it takes all events that begin with 'go'"),
-        (config(["go", "a", "b"], ["go.on", "a", "b"]), "trigger 'go': in a graph it takes 'go.on', too"),
+        (config(["a b", "a", "b"], ["b", "b", "a"]), "trigger 'a b': in a graph it matches 'b', too"),
+        (config(["go *", "a", "b"]), "trigger 'go *': in a graph it matches events of any name"),
+        (config(["go.*", "a", "b"]), "trigger 'go.*': in a graph it matches all events that start with 'go'"),
+        (config(["go", "a", "b"], ["go.on", "a", "b"]), "trigger 'go': in a graph it matches 'go.on', too"),
         (
             config({"trigger": "go", "source": "a", "dest": "b", "before": "x"}),
             "transition 'go' from 'a', before: the callback 'x'",
@@ -398,7 +398,7 @@ async def ask_later(**brought: object) -> bool:
         ),
         (
             {"states": [{"name": "p", "parallel": ["x", "y"]}], "initial": "p", "transitions": [["go", "p", "p_x"]]},
-            "from a parallel state into a region",
+            "from a parallel state into one of its regions",
         ),
     ],
 )

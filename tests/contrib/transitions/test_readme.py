@@ -270,7 +270,7 @@ def test_final_callbacks_are_refused_with_the_event_that_takes_their_place():
     y = {"name": "Y", "on_final": "said", "initial": "yI", "states": ["yI", {"name": "yII", "final": True}]}
     z = {"name": "Z", "initial": "zI", "states": ["zI", {"name": "zII", "final": True}]}
     told = refusal(HierarchicalMachine(model=None, states=["A", {"name": "B", "parallel": [y, z]}], initial="A"))
-    assert "state 'B_Y': on_final is not carried over; take the event done.state.B_Y in a transition" in told
+    assert "state 'B_Y': on_final is not carried over; handle the event done.state.B_Y in a transition" in told
 
 
 @pytest.mark.parametrize("kind", ["machine", "configuration", "copied", "remapped"])

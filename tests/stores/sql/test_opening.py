@@ -243,22 +243,22 @@ class TestWithoutRights:
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("", "it is no URL"),
-        ("agents.db", "it is no URL"),
-        ("memory", "it is no URL"),
+        ("", "it is not a URL"),
+        ("agents.db", "it is not a URL"),
+        ("memory", "it is not a URL"),
         ("sqlite:///{folder}/agents.db", "'sqlite' is not supported"),
         ("postgresql+psycopg://localhost/agents", "'postgresql.psycopg' is not supported"),
         ("nonsense://agents", "'nonsense' is not supported"),
         ("sqlite+aiosqlite://", "it names no file"),
         ("sqlite+aiosqlite:///:memory:", "it names no file"),
-        ("sqlite+aiosqlite:////{folder}/no such/agents.db", "there is no folder .*no such"),
+        ("sqlite+aiosqlite:////{folder}/no such/agents.db", "the folder .*no such does not exist"),
         ("sqlite+aiosqlite:////{folder}", "is a folder"),
-        ("sqlite+aiosqlite:////{folder}/file/agents.db", "there is no folder .*file"),
+        ("sqlite+aiosqlite:////{folder}/file/agents.db", "the folder .*file does not exist"),
         ("sqlite+aiosqlite:////{folder}/agents.db?timeout=soon", "timeout"),
         ("sqlite+aiosqlite:////{folder}/agents.db?timeout=1&timeout=2", "timeout"),
         ("sqlite+aiosqlite:////{folder}/agents.db?mode=ro", "mode"),
         ("sqlite+aiosqlite://here/agents.db", "host|here"),
-        ("sqlite+aiosqlite://here:there/agents.db", "it is no URL"),
+        ("sqlite+aiosqlite://here:there/agents.db", "it is not a URL"),
         ("sqlite+aiosqlite://:secret@/agents.db", "host|password|name"),
         ("sqlite+aiosqlite:///~nobody-of-that-name/agents.db", "home|folder"),
         ("sqlite+aiosqlite:////{folder}/a\x00b.db", "file|character"),
@@ -278,7 +278,7 @@ async def test_a_url_that_names_no_store_is_refused(tmp_path, url, problem, call
 async def test_memory_has_nothing_to_upgrade():
     with pytest.raises(StoreUrlError) as caught:
         await upgrade_store("memory:")
-    assert "it is no URL" not in str(caught.value)
+    assert "it is not a URL" not in str(caught.value)
 
 
 async def test_a_relative_path_is_one_in_the_working_directory(tmp_path, monkeypatch):

@@ -122,7 +122,7 @@ async def test_a_standby_outlasts_a_server_that_is_away_and_says_so_once(safe_se
     told = [record.message for record in caplog.records if record.name == "gatechart.stores.sql.ownership"]
     assert told == [
         "standing by until the owner is gone",
-        "a standby cannot look whether the owner is gone; it goes on",
+        "a standby cannot check whether the owner is gone; it keeps waiting",
         "the owner is gone; taking over",
     ]
 
@@ -203,7 +203,7 @@ async def test_an_owner_that_froze_in_a_transaction_on_sqlite_has_to_be_ended(ch
     assert owner.stdout.readline() == "open\n"
     assert told(owner, "!") == "inside"
     stopped(owner)
-    with pytest.raises(StoreBusyError, match=r"in the midst of a transaction .*: end that process"):
+    with pytest.raises(StoreBusyError, match=r"stopped inside a transaction .*: end that process"):
         async with open_store(f"{sqlite_url}?timeout=0.2", role=Role.TAKE_OVER):
             pass
     owner.kill()

@@ -1,4 +1,4 @@
-"""A desk where people work: an agent for each case that is handed to them."""
+"""A desk where people work: each case that they receive is an agent."""
 
 from gatechart.contrib.human_desk.context import (
     Answered,

@@ -1,4 +1,4 @@
-"""What a desk's transitions ask and do."""
+"""Guards and actions of a desk's transitions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gatechart.values.handoffs import Mode
 from gatechart.values.names import OFFERED, STARTED, Payload
 
 OPERATOR = "operator"
-"""The role of what people at the desk say."""
+"""The role of messages from people at the desk."""
 
 ContentT = TypeVar("ContentT", bound=BaseModel)
 
 
 def brings(kind: type[BaseModel], name: str) -> Guard[Any]:
-    """Return a guard that asks whether the event's payload is of this kind. name: as refusals tell it."""
+    """Return a guard that checks the type of the event's payload. name: the guard's name in refusals."""
 
     def is_valid(_context: DeskContext, event: Event) -> bool:
         return _content(kind, event) is not None
@@ -42,34 +42,34 @@ def brings(kind: type[BaseModel], name: str) -> Guard[Any]:
 
 
 def can_be_returned(context: DeskContext, event: Event) -> bool:
-    """Whether an agent asked that still has the case, and waits."""
+    """Whether the source still has the case and waits for a result."""
     return context.mode is Mode.DELEGATE and _content(Returned, event) is not None
 
 
 def can_go_back(context: DeskContext, event: Event) -> bool:
-    """Whether there is an agent that gave the case away."""
+    """Whether the source transferred the case, so that it can be returned."""
     return context.mode is Mode.TRANSFER and _content(GoingBack, event) is not None
 
 
 def is_taken_back(context: DeskContext, event: Event) -> bool:
-    """Whether the agent that gave the case away has it again."""
+    """Whether the source of the transfer has accepted the case again."""
     return event.payload.get("mode") == Mode.TRANSFER and event.payload.get("agent") == context.asked_by
 
 
 def can_be_split(_context: DeskContext, event: Event) -> bool:
-    """Whether it is said what is to be done, where, and by when."""
-    asked = _content(SubtaskAsked, event)
-    return asked is not None and (asked.deadline is None or seconds_of(asked.deadline) is not None)
+    """Whether the payload is a valid sub-task: a target, and a valid deadline if it has one."""
+    subtask = _content(SubtaskAsked, event)
+    return subtask is not None and (subtask.deadline is None or seconds_of(subtask.deadline) is not None)
 
 
 def others_are_open(context: DeskContext, event: Event) -> bool:
-    """Whether other sub-tasks than that of the event are under way."""
-    open_ones = [each for each in context.subtasks if each.status is SubtaskStatus.ASKED]
-    return any(each.handoff != event.payload["handoff"] for each in open_ones)
+    """Whether sub-tasks other than the event's are open."""
+    open_ones = [subtask for subtask in context.subtasks if subtask.status is SubtaskStatus.ASKED]
+    return any(subtask.handoff != event.payload["handoff"] for subtask in open_ones)
 
 
 def note_arrival(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Note when the case came, and how urgent its entry point makes it; a case that waits again keeps both."""
+    """Record the arrival and the priority of the entry point. A case that waits again keeps both."""
     for prefix in (STARTED, OFFERED):
         if event.name.startswith(prefix):
             context.priority = Priority(event.name.removeprefix(prefix).lower())
@@ -77,18 +77,18 @@ def note_arrival(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def escalate(context: DeskContext, _event: Event) -> None:
-    """Put a case whose time is over before all others."""
+    """Make a case urgent whose time limit has passed."""
     context.overdue = True
     context.priority = Priority.URGENT
 
 
 def assign(context: DeskContext, event: Event) -> None:
-    """Note who takes it."""
+    """Record the operator who takes the case."""
     context.operator = _sure(Taken, event).operator
 
 
 def release(context: DeskContext, _event: Event) -> None:
-    """Note that nobody has it any more."""
+    """Record that no operator has the case."""
     context.operator = ""
     _give_up_subtasks(context)
 
@@ -100,34 +100,34 @@ def answer(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def split_off(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Delegate a part to an automatic agent; the operator keeps the case."""
-    asked = _sure(SubtaskAsked, event)
-    problem = asked.task or context.current_problem
+    """Delegate a part of the case to an automatic agent; the operator keeps the case."""
+    subtask = _sure(SubtaskAsked, event)
+    problem = subtask.task or context.current_problem
     packet = context.handed_on(
-        asked.reason,
+        subtask.reason,
         current_problem=problem,
-        entities=context.entities | asked.entities,
-        internal_state=context.internal_state | asked.entities,  # the operator speaks for the desk
+        entities=context.entities | subtask.entities,
+        internal_state=context.internal_state | subtask.entities,  # the desk trusts its operator
     )
-    achieved = f"{context.operator} split off: {problem or asked.to}"
-    made = turn.handoff(
-        asked.to, at=asked.at, packet=packet, mode=Mode.DELEGATE, deadline=asked.deadline, achieved=achieved
+    achieved = f"{context.operator} split off: {problem or subtask.to}"
+    handoff = turn.handoff(
+        subtask.to, at=subtask.at, packet=packet, mode=Mode.DELEGATE, deadline=subtask.deadline, achieved=achieved
     )
-    context.subtasks.append(Subtask(handoff=made, graph=asked.to, entry_point=asked.at, task=asked.task))
+    context.subtasks.append(Subtask(handoff=handoff, graph=subtask.to, entry_point=subtask.at, task=subtask.task))
 
 
 def note_result(context: DeskContext, event: Event) -> None:
-    """Note the result of a sub-task."""
+    """Record the result of a sub-task."""
     _end_subtask(context, event.payload, SubtaskStatus.COMPLETED)
 
 
 def note_failure(context: DeskContext, event: Event) -> None:
-    """Note why a sub-task failed."""
+    """Record why a sub-task failed."""
     _end_subtask(context, event.payload, SubtaskStatus.FAILED)
 
 
 def resolve(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Keep the answer, and what the operator thinks of the handoff."""
+    """Record the answer, and the operator's rating of the handoff."""
     resolved = _sure(Resolved, event)
     if resolved.answer and resolved.answer != context.answer:
         context.answer = resolved.answer
@@ -136,13 +136,13 @@ def resolve(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def give_back(context: DeskContext, event: Event) -> None:
-    """Keep what the operator thinks of the handoff."""
+    """Record the operator's rating of the handoff."""
     returned = _sure(Returned, event)
     _conclude(context, returned)
 
 
 def hand_back(context: DeskContext, event: Event, turn: Turn) -> None:
-    """Offer the case to the agent that gave it away, at one of its entry points."""
+    """Offer the case to the agent that transferred it, at one of its entry points."""
     back = _sure(GoingBack, event)
     _conclude(context, back)
     achieved = f"seen by {context.operator}: {context.remark or context.answer or 'not for a person'}"
@@ -157,18 +157,18 @@ def hand_back(context: DeskContext, event: Event, turn: Turn) -> None:
 
 
 def note_way_back_shut(context: DeskContext, event: Event) -> None:
-    """Note why the agent that gave the case away does not take it."""
+    """Record why the source of the transfer does not accept the case."""
     why = event.payload.get("details", "")
     context.note("return to agent", details=context.asked_by, outcome=f"{event.name}: {why}")
 
 
 def resolved(context: DeskContext, _event: Event) -> Payload:
-    """Return the result of a case that is done."""
+    """Return the result of a resolved case."""
     return _result(context, "resolved")
 
 
 def returned(context: DeskContext, _event: Event) -> Payload:
-    """Return the result of a case that was given back."""
+    """Return the result of a returned case."""
     return _result(context, "returned")
 
 
@@ -188,23 +188,23 @@ def _result(context: DeskContext, outcome: str) -> Payload:
     }
 
 
-def _conclude(context: DeskContext, told: Resolved | Returned | GoingBack) -> None:
-    context.rating, context.remark = told.rating, told.note
-    context.needed, context.in_time = told.was_needed, told.in_time
+def _conclude(context: DeskContext, conclusion: Resolved | Returned | GoingBack) -> None:
+    context.rating, context.remark = conclusion.rating, conclusion.note
+    context.needed, context.in_time = conclusion.was_needed, conclusion.in_time
     _give_up_subtasks(context)
 
 
 def _give_up_subtasks(context: DeskContext) -> None:
-    for index, each in enumerate(context.subtasks):
-        if each.status is SubtaskStatus.ASKED:
-            context.subtasks[index] = each.model_copy(update={"status": SubtaskStatus.WITHDRAWN})
+    for index, subtask in enumerate(context.subtasks):
+        if subtask.status is SubtaskStatus.ASKED:
+            context.subtasks[index] = subtask.model_copy(update={"status": SubtaskStatus.WITHDRAWN})
 
 
-def _end_subtask(context: DeskContext, told: Payload, status: SubtaskStatus) -> None:
-    for index, each in enumerate(context.subtasks):
-        if each.handoff == told["handoff"]:
-            ended = {"status": status, "result": told.get("result", {}), "details": told.get("details", "")}
-            context.subtasks[index] = each.model_copy(update=ended)
+def _end_subtask(context: DeskContext, payload: Payload, status: SubtaskStatus) -> None:
+    for index, subtask in enumerate(context.subtasks):
+        if subtask.handoff == payload["handoff"]:
+            ended = {"status": status, "result": payload.get("result", {}), "details": payload.get("details", "")}
+            context.subtasks[index] = subtask.model_copy(update=ended)
 
 
 def _content(kind: type[ContentT], event: Event) -> ContentT | None:

@@ -1,4 +1,4 @@
-"""What is known of a case at the desk, and the payloads of the events about it, which guards check."""
+"""The context of a case at the desk, and the payloads of its events, which guards check."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ class Taken(BaseModel):
 
 
 class Answered(BaseModel):
-    """With ANSWER: the operator says something in the conversation."""
+    """With ANSWER: the operator replies in the conversation."""
 
     text: Text
 
 
 class SubtaskAsked(BaseModel):
-    """With SUBTASK: an automatic agent is to do a part of it."""
+    """With SUBTASK: the operator delegates a part of the case to an automatic agent."""
 
     to: Text  # the name of a graph
     at: Text  # its entry point
-    task: str = ""  # what is to be done, the current problem of the packet
-    entities: dict[str, JsonValue] = Field(default_factory=dict)  # besides those of the case
-    deadline: str | float | None = None  # a delay, for the result
+    task: str = ""  # the current problem of the packet; by default the case's
+    entities: dict[str, JsonValue] = Field(default_factory=dict)  # in addition to the case's entities
+    deadline: str | float | None = None  # time limit for the result, a delay
     reason: Reason = Reason.OTHER
 
 
 class _Concluded(BaseModel):
     rating: Rating | None = None  # of the handoff
-    needed: bool | None = None  # whether handing on was needed; by the rating where left out
-    in_time: bool | None = None  # whether it came in time, rather than too late
-    note: str = ""  # for the agent that asked
+    needed: bool | None = None  # whether the handoff was needed; by default derived from the rating
+    in_time: bool | None = None  # whether it came in time
+    note: str = ""  # for the source agent
 
     @property
     def was_needed(self) -> bool | None:
-        """Whether handing on was needed: as it is said, else by a rating that is not the middle one."""
+        """Whether the handoff was needed: `needed` if set, else whether the rating is above the middle."""
         if self.needed is not None or self.rating in (None, _MIDDLE):
             return self.needed
         return self.rating > _MIDDLE
@@ -58,15 +58,15 @@ class _Concluded(BaseModel):
 class Resolved(_Concluded):
     """With RESOLVE: the case is done."""
 
-    answer: str = ""  # the last answer given where left out
+    answer: str = ""  # by default the last answer of the conversation
 
 
 class Returned(_Concluded):
-    """With RETURN: the agent that asked, and still has the case, goes on without an answer."""
+    """With RETURN: the source, which still has the case, continues without an answer."""
 
 
 class GoingBack(_Concluded):
-    """With RETURN_TO_AGENT: the agent that gave the case away has it again."""
+    """With RETURN_TO_AGENT: the case goes back to the agent that transferred it."""
 
     at: Text  # one of the entry points of its graph
 
@@ -77,11 +77,11 @@ class SubtaskStatus(StrEnum):
     ASKED = "asked"
     COMPLETED = "completed"
     FAILED = "failed"
-    WITHDRAWN = "withdrawn"  # the case went on without it
+    WITHDRAWN = "withdrawn"  # the case was concluded without it
 
 
 class Subtask(BaseModel):
-    """Something that an automatic agent does for the case."""
+    """A part of the case that is delegated to an automatic agent."""
 
     handoff: str
     graph: str
@@ -93,32 +93,31 @@ class Subtask(BaseModel):
 
 
 class DeskContext(ConversationContext):
-    """A case at the desk: the conversation, who asks and why, and what the operator makes of it.
+    """A case at the desk: the conversation, its source and reason, and the operator's work.
 
-    Fields of the agent that asks never fill those of the desk, even where they have the same name: they stay in the
-    internal state.
+    Fields of the source agent never fill fields of the desk, even with the same name: they stay in the internal state.
     """
 
     priority: Priority = Priority.NORMAL
     arrived: datetime | None = None
     overdue: bool = False  # the time limit has passed
 
-    handoff: str = ""  # by which it came; empty where somebody started it
+    handoff: str = ""  # the handoff that brought it; empty if it was started directly
     mode: Mode | None = None
     reason: Reason | None = None
     asked_by: AgentId = ""
     asked_graph: str = ""
-    asked_state: str = ""  # in which that agent was
-    path: list[PathStep] = Field(default_factory=list)  # the agents before, the one that asks last
-    attempts: list[Attempt] = Field(default_factory=list)  # to hand it to others
+    asked_state: str = ""  # the state of the source agent
+    path: list[PathStep] = Field(default_factory=list)  # the earlier agents, the source last
+    attempts: list[Attempt] = Field(default_factory=list)  # earlier offers to other targets
     evidence: str = ""  # of a loop, or of a packet that cannot be read
 
     operator: str = ""
-    answer: str = ""  # the last one given
-    rating: int | None = None  # of the handoff, by the operator: 1, of no use, to 5
-    needed: bool | None = None  # whether handing on was, for the operator
+    answer: str = ""  # the last answer
+    rating: int | None = None  # the operator's rating of the handoff, from 1 (of no use) to 5
+    needed: bool | None = None  # whether the handoff was needed, by the operator
     in_time: bool | None = None
-    remark: str = ""  # the operator's, for the agent that asks
+    remark: str = ""  # the operator's note for the source agent
     subtasks: list[Subtask] = Field(default_factory=list)
 
     @classmethod
@@ -137,5 +136,5 @@ class DeskContext(ConversationContext):
         }
 
     def handed_on(self, reason: Reason, **more: Any) -> HandoffPacket:
-        """Return the packet for the next agent, without the desk's own fields. more: see `packet`."""
+        """Return the packet for the next agent, without fields of the desk. more: see `packet`."""
         return self.packet(reason, **{"internal_state": self.internal_state, **more})

@@ -1,4 +1,4 @@
-"""The graph of a desk: cases wait, are taken, worked on, resolved or returned."""
+"""The graph of a desk: cases wait, are taken and worked on, and are resolved or returned."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gatechart.values.profiles import Profile
 RANKS: Final[Mapping[Priority, int]] = MappingProxyType(
     {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}
 )
-"""Cases in the order in which operators should look at them."""
+"""The order of priorities for operators, the lowest number first."""
 
-ENTRY_POINTS: Final[Mapping[Priority, str]] = MappingProxyType({each: each.value.upper() for each in RANKS})
+ENTRY_POINTS: Final[Mapping[Priority, str]] = MappingProxyType({priority: priority.value.upper() for priority in RANKS})
 """The entry point for each priority."""
 
 NO_PROFILES: Final[Mapping[Priority, Profile]] = MappingProxyType({})
@@ -35,18 +35,18 @@ def desk(
     capacity: int | None = None,
     profiles: Mapping[Priority, Profile] = NO_PROFILES,
 ) -> AnyGraph:
-    """Return the graph of a desk where people work: each case that is handed to it is an agent.
+    """Return the graph of a desk where people work: each case that it receives is an agent.
 
-    time_limit: after so long a case that is neither resolved nor returned becomes overdue, and urgent; None: never.
-    capacity: how many cases are open at once, before others are rejected as an overload; None: any number.
-    profiles: what people can do who look after cases of a priority ("urgent", "high", "normal", "low"); selections do
-        not find the entry points of others.
+    time_limit: the time after which an open case becomes overdue and urgent; None for no limit.
+    capacity: the most open cases; more are rejected as an overload. None for no limit.
+    profiles: the abilities of the people who handle cases of a priority ("urgent", "high", "normal", "low"); selections
+        do not find the entry points of other priorities.
 
     A case ends with a result: `{"outcome": "resolved" or "returned", "answer", "rating", "note", "operator"}`.
     """
-    for each in profiles:
-        if each not in ENTRY_POINTS:
-            raise ValueError(f"{each!r} is no priority; {suggestion(each, tuple(map(str, Priority)))}")
+    for priority in profiles:
+        if priority not in ENTRY_POINTS:
+            raise ValueError(f"{priority!r} is not a priority; {suggestion(priority, tuple(map(str, Priority)))}")
     limit = {} if time_limit is None else {time_limit: Then(actions=do.escalate)}
     return StateTransitionGraph(
         name,
@@ -59,19 +59,19 @@ def desk(
                     State(
                         "TAKEN",
                         states=[
-                            State("ASSIGNED", description="not looked at yet"),
-                            State("WORKING", description="looked into, perhaps answered already"),
-                            State("SUBTASK", description="automatic agents do a part of it"),
+                            State("ASSIGNED", description="not started yet"),
+                            State("WORKING", description="being worked on, perhaps answered already"),
+                            State("SUBTASK", description="automatic agents work on a part of it"),
                         ],
                         description="an operator has it",
                     ),
-                    State("RETURNING", description="offered to the agent that gave it away"),
+                    State("RETURNING", description="offered to the agent that transferred it"),
                 ],
                 after=limit,
                 description="neither resolved nor returned",
             ),
             State("RESOLVED", final=True, data=do.resolved, description="by the operator, with an answer"),
-            State("RETURNED", final=True, data=do.returned, description="to the agent that asked"),
+            State("RETURNED", final=True, data=do.returned, description="to the source agent"),
         ],
         transitions=[*_taking(), *_working(), *_splitting(), *_ending()],
         entry_points=[
@@ -100,7 +100,7 @@ def _working() -> list[Transition[Any]]:
 
 
 def _splitting() -> list[Transition[Any]]:
-    """Sub-tasks: another one may be asked for while one is under way."""
+    """Transitions of sub-tasks. Several can run at a time."""
     ends = [("handoff.completed", do.note_result), *((failure, do.note_failure) for failure in FAILURES)]
     return [
         Transition("SUBTASK", "SUBTASK", guard=do.can_be_split, actions=do.split_off),
@@ -122,12 +122,12 @@ def _ending() -> list[Transition[Any]]:
             "handoff.accepted",
             "RETURNED",
             guard=do.is_taken_back,
-            description="perhaps before it learnt that the operator wants it after all",
+            description="the agent may accept before it learns that the operator keeps the case",
         ),
         *(Transition("RETURNING", failure, "WORKING", actions=do.note_way_back_shut) for failure in FAILURES),
-        Transition("RETURNING", "KEEP", "WORKING", description="the operator wants it, unless it is taken already"),
+        Transition("RETURNING", "KEEP", "WORKING", description="the operator keeps it, unless it is accepted already"),
     ]
 
 
 human_desk: Final = desk()
-"""The desk as it is where nothing else is said: four hours for a case, and any number of them."""
+"""The desk with the defaults: four hours for a case, and no limit on open cases."""

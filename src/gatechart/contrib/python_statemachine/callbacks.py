@@ -1,8 +1,8 @@
 """Callbacks of a class as guards and actions of a graph: the context takes the place of machine and model.
 
-A callback is found as `python-statemachine` finds it, given in place or by its conventional name, but on the context.
-It gets what it asks for by the names of its parameters: the payload's values, `event` (the event's name), `model` and
-`machine` (both the context).
+Callbacks are looked up as in `python-statemachine`, inline or by conventional name, but on the context. A callback gets
+arguments by the names of its parameters: values of the payload, `event` (the event's name), `model` and `machine` (both
+the context).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _NOT_INJECTED: Final = frozenset({"event_data", "source", "state", "target", "tr
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """The callbacks of one class as guards and actions, with a fault for each that cannot be one."""
+    """The callbacks of one class as guards and actions, with a fault for each callback that cannot be converted."""
 
     machine: type
     context: type[AgentContext]
     faults: list[Fault] = field(default_factory=list)
 
     def actions(self, specs: Sequence[Any], group: str, place: str) -> list[Action[Any]]:
-        """Return an action for each callback of a group, in the order in which they are called."""
-        return [_act(name, call) for name, call, _ in self._found(specs, group, place)]
+        """Return an action for each callback of a group, in the order of the calls."""
+        return [_act(name, call) for name, call, _ in self._callbacks_of(specs, group, place)]
 
     def guard(self, specs: Sequence[Any], place: str) -> Guard[Any] | None:
-        """Ask validators, which deny by raising, and then conditions, until one says no."""
-        validators = self._found(specs, "VALIDATOR", place, may_wait=False)
-        conditions = self._found(specs, "COND", place, may_wait=False)
+        """Return a guard that calls validators, which deny by raising, then conditions, until one is false."""
+        validators = self._callbacks_of(specs, "VALIDATOR", place, may_wait=False)
+        conditions = self._callbacks_of(specs, "COND", place, may_wait=False)
         if not validators and not conditions:
             return None
 
@@ -49,12 +49,12 @@ class Callbacks:
         guard.__name__ = " and ".join(names)
         return guard
 
-    def _found(
+    def _callbacks_of(
         self, specs: Sequence[Any], group: str, place: str, *, may_wait: bool = True
     ) -> list[tuple[str, Callable[..., Any], bool]]:
-        """Return the callbacks of a group with their names, and with what they have to come to."""
+        """Return the callbacks of a group with their names and required results."""
         found = []
-        for spec in sorted((each for each in specs if each.group.name == group), key=lambda each: each.priority):
+        for spec in sorted((spec for spec in specs if spec.group.name == group), key=lambda spec: spec.priority):
             name = spec.attr_name
             if spec.is_convention and not hasattr(self.context, name) and not hasattr(self.machine, name):
                 continue
@@ -78,29 +78,27 @@ class Callbacks:
     def _fits(self, function: Any, place: str, *, may_wait: bool) -> bool:
         before = len(self.faults)
         if not may_wait and inspect.iscoroutinefunction(function):
-            self.faults.append(
-                Fault(place, f"{function.__name__} is async", "let an invoke wait, and look at its result")
-            )
+            self.faults.append(Fault(place, f"{function.__name__} is async", "wait in an invoke, and check its result"))
         for parameter in inspect.signature(function).parameters.values() if callable(function) else ():
             if parameter.name in _NOT_INJECTED and parameter.default is inspect.Parameter.empty:
-                problem = f"{function.__name__} asks for {parameter.name!r}, which there is not"
-                self.faults.append(Fault(place, problem, "ask for `event`, `model`, or values of the payload"))
+                problem = f"{function.__name__} needs {parameter.name!r}, which is not available"
+                self.faults.append(Fault(place, problem, "use `event`, `model`, or values of the payload"))
         return len(self.faults) == before
 
 
 def _injected(name: str, function: Any, *, is_own: bool) -> Callable[..., Any]:
-    """Return a call of the function with the parameters that it asks for; of a field or property, its value."""
+    """Return a function that calls the callback with its parameters, or reads a field or property."""
 
     def call(context: Any, event: Event) -> Any:
         bound = getattr(context, name) if is_own else function
         if not callable(bound):
             return bound
-        brought = {} if event.name.startswith(STARTED) else dict(event.payload)
-        offered = {**brought, "event": event.name, "model": context, "machine": context}
-        asked = inspect.signature(bound).parameters.values()
-        if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in asked):
-            return bound(**offered)
-        return bound(**{each.name: offered[each.name] for each in asked if each.name in offered})
+        payload = {} if event.name.startswith(STARTED) else dict(event.payload)
+        values = {**payload, "event": event.name, "model": context, "machine": context}
+        parameters = inspect.signature(bound).parameters.values()
+        if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+            return bound(**values)
+        return bound(**{parameter.name: values[parameter.name] for parameter in parameters if parameter.name in values})
 
     return call
 

@@ -1,7 +1,7 @@
 """Executable content as actions of a graph.
 
-An error in one element is the event `error.execution`, the rest of its block is skipped, and nothing is undone: that
-is SCXML's rule, https://www.w3.org/TR/scxml/#EvaluationofExecutableContent.
+An error in an element raises the event `error.execution` and skips the rest of its block; nothing is undone. This is
+SCXML's rule, https://www.w3.org/TR/scxml/#EvaluationofExecutableContent.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from gatechart.values.names import EventName
 
 logger = logging.getLogger(__name__)
 
-Deed: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
+Step: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
 
 
 def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | None:
-    """Return one action for everything in the element; None if it is empty."""
-    deeds = _deeds(element.children, faults)
-    if not deeds:
+    """Return one action for all content of the element; None if it is empty."""
+    steps = _steps(element.children, faults)
+    if not steps:
         return None
 
     def act(context: Any, event: Event, turn: Turn) -> None:
         try:
             with scope_in(turn, context, event, chart) as scope:
-                _do(deeds, scope, turn)
+                _execute(steps, scope, turn)
         except EvaluationError as error:
             raise_error(turn, error)
 
@@ -55,13 +55,13 @@ def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | Non
 
 
 def _raised(element: Element) -> tuple[EventName, ...]:
-    """Return the events that the element raises or sends, as far as it names them."""
-    sources = (each for each in element.walk() if each.name in ("raise", "send"))
-    return tuple(each.attributes["event"] for each in sources if "event" in each.attributes)
+    """Return the literal names of the events that the element raises or sends."""
+    sources = (source for source in element.walk() if source.name in ("raise", "send"))
+    return tuple(source.attributes["event"] for source in sources if "event" in source.attributes)
 
 
 def raising(message: str) -> Action[Any]:
-    """Return an action that raises the event of an error."""
+    """Return an action that raises an error event with this message."""
 
     def act(_: Any, __: Event, turn: Turn) -> None:
         raise_error(turn, EvaluationError(message))
@@ -71,61 +71,61 @@ def raising(message: str) -> Action[Any]:
 
 
 def _label_of(element: Element) -> str:
-    """Return an element as drawings and refusals name it."""
-    given = (element.attributes.get(name) for name in ("event", "location", "label", "cond", "sendid"))
-    return " ".join([element.name, *(text for text in given if text)])
+    """Return the label of an element for drawings and refusals."""
+    texts = (element.attributes.get(name) for name in ("event", "location", "label", "cond", "sendid"))
+    return " ".join([element.name, *(text for text in texts if text)])
 
 
-def _do(deeds: Sequence[Deed], scope: Scope, turn: Turn) -> None:
-    for deed in deeds:
-        deed(scope, turn)
+def _execute(steps: Sequence[Step], scope: Scope, turn: Turn) -> None:
+    for step in steps:
+        step(scope, turn)
 
 
 def raise_error(turn: Turn, error: EvaluationError) -> None:
     """Raise the event of the error."""
-    told = {"message": str(error)}
-    turn.raise_event(error.event, {**told, ENVELOPE: {"sendid": error.sent_id}} if error.sent_id else told)
+    payload = {"message": str(error)}
+    turn.raise_event(error.event, {**payload, ENVELOPE: {"sendid": error.sent_id}} if error.sent_id else payload)
 
 
-def _deeds(elements: Sequence[Element], faults: Faults) -> tuple[Deed, ...]:
+def _steps(elements: Sequence[Element], faults: Faults) -> tuple[Step, ...]:
     return tuple(
-        partial(_placed, element, _DEEDS[element.name](element, faults))
+        partial(_execute_counted, element, _STEPS[element.name](element, faults))
         for element in elements
-        if element.name in _DEEDS
+        if element.name in _STEPS
     )
 
 
-def _placed(element: Element, deed: Deed, scope: Scope, turn: Turn) -> None:
-    """Execute the element; a limit is reported with the innermost element that met it."""
+def _execute_counted(element: Element, step: Step, scope: Scope, turn: Turn) -> None:
+    """Execute an element within the budget. A limit is reported with the innermost element that exceeds it."""
     try:
         scope.budget.spend(1)
-        deed(scope, turn)
+        step(scope, turn)
     except LimitError as error:
         raise error if error.is_placed else LimitError(f"{element}: {error}", is_placed=True) from error
 
 
-def _raise(element: Element, faults: Faults) -> Deed:
+def _raise(element: Element, faults: Faults) -> Step:
     event = element.attributes["event"]
     payload = {ENVELOPE: {"type": "internal"}} if faults.wants_envelope else None
 
-    def tell(scope: Scope, turn: Turn) -> None:
+    def raise_event(scope: Scope, turn: Turn) -> None:
         scope.budget.spend(EVENT_STEPS)
         turn.raise_event(event, payload)
 
-    return tell
+    return raise_event
 
 
-def _log(element: Element, faults: Faults) -> Deed:
+def _log(element: Element, faults: Faults) -> Step:
     label, value = element.attributes.get("label", ""), faults.expression(element, "expr")
 
     def log(scope: Scope, turn: Turn) -> None:
-        told = value(scope) if value else None
-        logger.info("a chart logged", extra={"agent_id": turn.agent_id, "label": label, "value": told})
+        logged = value(scope) if value else None
+        logger.info("a chart logged", extra={"agent_id": turn.agent_id, "label": label, "value": logged})
 
     return log
 
 
-def _assign(element: Element, faults: Faults) -> Deed:
+def _assign(element: Element, faults: Faults) -> Step:
     place, value = faults.location(element, "location"), faults.expression(element, "expr")
     constant = constant_of(element, faults)
 
@@ -135,15 +135,15 @@ def _assign(element: Element, faults: Faults) -> Deed:
     return assign
 
 
-def _if(element: Element, faults: Faults) -> Deed:
+def _if(element: Element, faults: Faults) -> Step:
     branches = [
-        (faults.expression(head, "cond"), _deeds(body, faults)) for head, body in _branches(element)
+        (faults.expression(head, "cond"), _steps(body, faults)) for head, body in _branches(element)
     ]  # the condition of <else> is None
 
     def choose(scope: Scope, turn: Turn) -> None:
-        for condition, deeds in branches:
+        for condition, steps in branches:
             if condition is None or _holds(condition, scope, turn):
-                _do(deeds, scope, turn)
+                _execute(steps, scope, turn)
                 return
 
     return choose
@@ -161,7 +161,7 @@ def _branches(element: Element) -> Iterator[tuple[Element, list[Element]]]:
 
 
 def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
-    """Return whether a condition holds; one that fails is false and raises an event. A limit ends the block."""
+    """Return whether a condition holds. A failing condition is false and raises an event; a limit ends the block."""
     try:
         return is_true(condition(scope))
     except LimitError:
@@ -171,32 +171,32 @@ def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
         return False
 
 
-def _foreach(element: Element, faults: Faults) -> Deed:
+def _foreach(element: Element, faults: Faults) -> Step:
     array, item = faults.expression(element, "array"), faults.location(element, "item")
     index = faults.location(element, "index") if "index" in element.attributes else None
-    deeds = _deeds(element.children, faults)
+    steps = _steps(element.children, faults)
 
     def repeat(scope: Scope, turn: Turn) -> None:
         items = array(scope) if array else None
         if not isinstance(items, list):
             raise EvaluationError(f"{text_of(items)} is not an array")
         scope.budget.checked(items)
-        for number, each in enumerate(tuple(items)):
-            item(scope, deepcopy(scope.budget.checked(each)))
+        for number, value in enumerate(tuple(items)):
+            item(scope, deepcopy(scope.budget.checked(value)))
             scope.budget.spend(1)
             if index:
                 index(scope, number)
-            _do(deeds, scope, turn)
+            _execute(steps, scope, turn)
 
     return repeat
 
 
-def _cancel(element: Element, faults: Faults) -> Deed:
+def _cancel(element: Element, faults: Faults) -> Step:
     sent_id = text_value(element, "sendid", faults)
     return lambda scope, turn: turn.cancel(text_of(sent_id(scope)))
 
 
-_DEEDS: Final[dict[str, Callable[[Element, Faults], Deed]]] = {
+_STEPS: Final[dict[str, Callable[[Element, Faults], Step]]] = {
     "raise": _raise,
     "log": _log,
     "assign": _assign,

@@ -1,4 +1,4 @@
-"""The data model of a document as a context type, and the actions that give values to data while an agent runs.
+"""The data model of a document as a context type, and the actions that bind data while an agent runs.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/, section 5.3.
 """
@@ -39,13 +39,13 @@ Bound: TypeAlias = tuple[tuple[str, Value], ...]  # variables with their values,
 
 
 def bind_when_begun(data: Bound, chart: str) -> Action[Any]:
-    """Set `_sessionid`, then the data that no payload brought a value for; nothing a second time."""
+    """Return an action that sets `_sessionid`, then the data without a value from the payload. It acts only once."""
 
     def begin(context: Any, event: Event, turn: Turn) -> None:
         if getattr(context, SESSION):
             return
         setattr(context, SESSION, turn.agent_id)
-        missing = tuple(each for each in data if getattr(context, each[0]) is None)
+        missing = tuple(item for item in data if getattr(context, item[0]) is None)
         with scope_in(turn, context, event, chart) as scope:
             _bind(missing, scope, turn)
 
@@ -53,7 +53,7 @@ def bind_when_begun(data: Bound, chart: str) -> Action[Any]:
 
 
 def bind_when_entered(state: str, data: Bound, chart: str) -> Action[Any]:
-    """Set the data; nothing a second time."""
+    """Return an action that binds the data of a state. It acts only once."""
 
     def bind(context: Any, event: Event, turn: Turn) -> None:
         bound = getattr(context, BOUND)
@@ -66,7 +66,7 @@ def bind_when_entered(state: str, data: Bound, chart: str) -> Action[Any]:
 
 
 def _bind(data: Bound, scope: Scope, turn: Turn) -> None:
-    """Bind the data. A variable without a value stays undefined, and an event reports it."""
+    """Bind the data. A variable whose value fails stays undefined, and raises an error event."""
     for variable, value in data:
         try:
             setattr(scope.context, variable, value(scope))
@@ -76,26 +76,26 @@ def _bind(data: Bound, scope: Scope, turn: Turn) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DataModel:
-    """A context type, and what is still to be done about the data of a document."""
+    """The context type of a document, and the actions that bind its remaining data."""
 
     context: type[AgentContext]
-    failures: tuple[str, ...]  # of the data that were evaluated
-    at_start: Action[Any] | None  # to do before all else in the outermost state that is entered
-    on_entry: dict[Element, Action[Any]]  # to do before all else in these states
+    failures: tuple[str, ...]  # errors of the data that were evaluated
+    at_start: Action[Any] | None  # the first action of the outermost state that is entered
+    on_entry: dict[Element, Action[Any]]  # the first actions of these states
 
 
 def data_model(root: Element, name: str, base: type[AgentContext], faults: Faults) -> DataModel:
-    """Return a context with a field for each variable; its default is its `expr`, if that can be evaluated by now.
+    """Return a context with a field for each variable. Its default is its `expr`, if that can be evaluated now.
 
-    From the first data on that ask for `_sessionid` or `_ioprocessors`, they are bound when the agent begins. With
-    `binding="late"`, those of a state are bound when that is entered first.
+    Data from the first use of `_sessionid` or `_ioprocessors` on are bound when the agent starts. With
+    `binding="late"`, the data of a state are bound when the state is first entered.
 
-    base: fields that it has keep their types. The variables of `<foreach>` are fields, too.
+    base: its fields keep their types. The variables of `<foreach>` become fields, too.
     """
     variables = _Variables(name, faults)
     late = _late(root)
-    put_off = [data for declared in late.values() for data in declared]
-    early = [data for data in root.walk() if data.name == "data" and data not in put_off]
+    deferred = [data for declared in late.values() for data in declared]
+    early = [data for data in root.walk() if data.name == "data" and data not in deferred]
     now = list(takewhile(lambda data: not asks_for_session(data), early))
     for data in now:
         variables.define(data, data.attributes["id"], variables.evaluated(data))
@@ -107,14 +107,16 @@ def data_model(root: Element, name: str, base: type[AgentContext], faults: Fault
     variables.define_items(root)
     has_session = asks_for_session(root)
     own: dict[str, Any] = ({SESSION: (str, "")} if has_session else {}) | ({BOUND: (list[str], [])} if late else {})
-    fields: dict[str, Any] = {each: (_kind(each, base), value) for each, value in vars(variables.values).items()}
+    fields: dict[str, Any] = {
+        variable: (_kind(variable, base), value) for variable, value in vars(variables.values).items()
+    }
     created: type[AgentContext] = create_model(f"{name}Data", __base__=base, **fields, **own)
     begun = bind_when_begun(at_start, name) if has_session else None
     return DataModel(created, tuple(variables.failures), begun, on_entry)
 
 
 def _late(root: Element) -> dict[Element, list[Element]]:
-    """Return the data of each state that has some and binds them late."""
+    """Return the data of each state, if the document binds them late."""
     if root.attributes.get("binding") != "late":
         return {}
     declared = {
@@ -136,7 +138,7 @@ class _Variables:
     budget: Budget = field(default_factory=Budget)  # of all data together
 
     def define(self, element: Element, variable: str, value: Any) -> None:
-        """Add a variable, or a fault that says why it cannot be."""
+        """Add a variable, or a fault if its name is not possible."""
         is_own = hasattr(AgentContext, variable) or variable.startswith(("_", "model_")) or variable in (SESSION, BOUND)
         if is_own or keyword.iskeyword(variable) or not variable.isidentifier():
             self.faults.add(element, f"{variable!r} cannot name a field of a context", "rename the variable")
@@ -146,7 +148,7 @@ class _Variables:
             setattr(self.values, variable, value)
 
     def define_items(self, root: Element) -> None:
-        """Add what `<foreach>` declares."""
+        """Add the variables that `<foreach>` declares."""
         for loop in (element for element in root.walk() if element.name == "foreach"):
             for attribute in ("item", "index"):
                 variable = loop.attributes.get(attribute)
@@ -154,13 +156,13 @@ class _Variables:
                     self.define(loop, variable, None)
 
     def evaluated(self, data: Element) -> Any:
-        """Return the value by now; None if that is an error."""
+        """Evaluate data now; None if that fails."""
         value = self.faults.expression(data, "expr")
         try:
             if value is None:
                 return self.budget.checked(_inline(data))
-            made = value(Scope(self.values, chart=self.chart, budget=self.budget))
-            return deepcopy(self.budget.checked(made))  # or data that hold other data would be one with them
+            result = value(Scope(self.values, chart=self.chart, budget=self.budget))
+            return deepcopy(self.budget.checked(result))  # otherwise data would share objects with other data
         except LimitError as error:
             self.faults.add(data, str(error), "divide the work, or do it outside the document")
             return None
@@ -169,7 +171,7 @@ class _Variables:
             return None
 
     def bound(self, declared: Sequence[Element]) -> Bound:
-        """Add variables without a value, which they get later."""
+        """Add variables that get their values later."""
         for data in declared:
             self.define(data, data.attributes["id"], None)
         return tuple(

@@ -1,10 +1,10 @@
-"""Expressions of `cond` and `expr`: a subset of ECMAScript, parsed here and never handed to anything that runs code.
+"""Expressions of `cond` and `expr`: a subset of ECMAScript, parsed here and never passed to an interpreter.
 
 Literals (numbers, texts, `true`, `false`, `null`, `undefined`, arrays, objects), variables of the data model,
 `_name`, `_sessionid`, `_ioprocessors`, `_event` with its fields, members (`a.b`, `a['b']`, `a[0]`, `.length`),
 `In('state')`, `typeof`, `!`, `-`, `+`, `*`, `/`, `%`, `<`, `<=`, `>`, `>=`, `in`, `==`, `!=`, `===`, `!==`, `&`,
-`^`, `|`, `&&`, `||`, `a ? b : c`, parentheses, and calls of what is in `gatechart.contrib.scxml.operators`. No other
-functions, nothing that changes a variable, no regular expressions.
+`^`, `|`, `&&`, `||`, `a ? b : c`, parentheses, and calls of the functions in `gatechart.contrib.scxml.operators`. No
+other functions, no changes of variables, no regular expressions.
 
 Source: ECMA-262 for precedence and values, https://www.w3.org/TR/scxml/#ecma-profile for `In` and system variables.
 """
@@ -32,17 +32,17 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 CONSTANTS: Final = {"true": True, "false": False, "null": None, "undefined": None}
-_MOST_DIGITS: Final = 250  # of a number, so that each is a float's size at the most
+_MOST_DIGITS: Final = 250  # of a number, so that it fits a float
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression of the subset. The message says where and why."""
+    """The text is not an expression of the subset. The message contains the position and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of an expression: what it is, what it says, and a literal's value."""
+    """A token of an expression: its kind, its text, and the value of a literal."""
 
     kind: str  # number, text, name, sign, end
     text: str
@@ -50,7 +50,7 @@ class Token:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is a value by itself."""
+        """Whether it is a literal."""
         return self.kind in ("number", "text") or (self.kind == "name" and self.text in CONSTANTS)
 
     def __str__(self) -> str:
@@ -58,20 +58,20 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Return the words, with an `end` at the end. Raises ExpressionError.
+    """Split a text into tokens, the last one of the kind `end`. Raises ExpressionError.
 
     >>> [token.text for token in tokens_of("x >= 1 && !In('s')")][:5]
     ['x', '>=', '1', '&&', '!']
     """
     found: list[Token] = []
-    place = 0
+    position = 0
     while not found or found[-1].kind != "end":
-        match = _TOKEN.match(text, place)
+        match = _TOKEN.match(text, position)
         if match is None:
-            raise ExpressionError(f"{text[place:].strip()[:20]!r} is not understood")
+            raise ExpressionError(f"{text[position:].strip()[:20]!r} is not understood")
         kind = str(match.lastgroup)
         found.append(Token(kind, match[kind], _value(kind, match[kind])))
-        place = match.end()
+        position = match.end()
     return found
 
 
@@ -93,7 +93,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 Value: TypeAlias = Callable[[Scope], Any]  # raises EvaluationError
-MadeT = TypeVar("MadeT", list[Any], dict[str, Any])
+BuiltT = TypeVar("BuiltT", list[Any], dict[str, Any])
 Place: TypeAlias = Callable[[Scope, Any], None]  # raises EvaluationError
 
 _LEVELS: Final = (
@@ -108,12 +108,12 @@ _LEVELS: Final = (
     ("*", "/", "%"),
 )
 _CHANGES: Final = ("=", "++", "--")
-_MOST_LEVELS: Final = 25  # of parentheses and such while it is read
-_MOST_HEIGHT: Final = 150  # of operators that wait for one another while it is evaluated
+_MOST_LEVELS: Final = 25  # of nesting while an expression is parsed
+_MOST_HEIGHT: Final = 150  # of nested operators while an expression is evaluated
 
 
 def expression(text: str) -> Value:
-    """Return the text as a function of a scope. Raises ExpressionError.
+    """Compile the text to a function of a scope. Raises ExpressionError.
 
     >>> from types import SimpleNamespace
     >>> expression("x + 1 === 3 && !In('s')")(Scope(SimpleNamespace(x=2)))
@@ -126,7 +126,7 @@ def expression(text: str) -> Value:
 
 
 def location(text: str) -> Place:
-    """Return the text as the place of a value, a variable or a member of one. Raises ExpressionError."""
+    """Compile the text of a variable, or of a member of one, to a function that assigns it. Raises ExpressionError."""
     parser = _Parser(text)
     root = parser.take()
     if root.is_literal and parser.is_at_end:
@@ -152,7 +152,7 @@ def _store(name: str, keys: tuple[Value, ...], scope: Scope, value: Any) -> None
         raise EvaluationError(f"{last!r} of {name!r} cannot be assigned to")
     holder[last] = value
     scope.budget.checked(scope.lookup(name))
-    scope.assign(name, scope.lookup(name))  # refuses what is not of the data model
+    scope.assign(name, scope.lookup(name))  # refuses variables outside the data model
 
 
 def _has_place(holder: Any, key: Any) -> bool:
@@ -162,44 +162,44 @@ def _has_place(holder: Any, key: Any) -> bool:
 
 
 class _Parser:
-    """Recursive descent over the words of one expression."""
+    """A recursive descent parser of one expression."""
 
     def __init__(self, text: str) -> None:
         self._tokens = tokens_of(text)
         self._at = 0
         self._depth = 0
-        self._heights: dict[int, tuple[int, Value]] = {}  # by identity; the value is kept, so that it stays the same
+        self._heights: dict[int, tuple[int, Value]] = {}  # by identity; keeping the value keeps its identity unique
 
     def take(self) -> Token:
-        """Return the next word."""
+        """Consume and return the next token."""
         token = self._tokens[self._at]
         self._at += token.kind != "end"
         return token
 
     def expect(self, kind: str, text: str) -> None:
-        """Take a word that must come now."""
+        """Consume a required token."""
         found = self.take()
         if (found.kind, found.text) != (kind, text):
             wanted = repr(text) if text else "the end"
-            raise ExpressionError(f"{wanted} is expected where {found} stands")
+            raise ExpressionError(f"{wanted} is expected instead of {found}")
 
     @property
     def is_at_end(self) -> bool:
-        """Whether all words have been taken."""
+        """Whether all tokens have been consumed."""
         return self._tokens[self._at].kind == "end"
 
-    def _node(self, function: Callable[..., Any], *given: Any) -> Value:
-        """Return a value made of others. Raises ExpressionError if too many depend on one another."""
-        height = 1 + max((self._height(part) for part in given), default=0)
+    def _node(self, function: Callable[..., Any], *operands: Any) -> Value:
+        """Build a value from operands. Raises ExpressionError if operators are nested too deeply."""
+        height = 1 + max((self._height(part) for part in operands), default=0)
         if height > _MOST_HEIGHT:
-            raise ExpressionError(f"more than {_MOST_HEIGHT} operators depend on one another; divide it")
-        value = partial(function, *given)
+            raise ExpressionError(f"more than {_MOST_HEIGHT} nested operators; divide the expression")
+        value = partial(function, *operands)
         self._heights[id(value)] = height, value
         return value
 
     def _height(self, part: Any) -> int:
         if isinstance(part, tuple):
-            return max((self._height(each) for each in part), default=0)
+            return max((self._height(item) for item in part), default=0)
         found = self._heights.get(id(part))
         return 0 if found is None else found[0]
 
@@ -208,7 +208,7 @@ class _Parser:
         return token.text in signs and (token.kind == "sign" or token.text == "in")
 
     def ternary(self) -> Value:
-        """Parse `a ? b : c`, or anything that binds tighter."""
+        """Parse `a ? b : c`, or an expression that binds tighter."""
         self._depth += 1
         if self._depth > _MOST_LEVELS:
             raise ExpressionError(f"it is nested deeper than {_MOST_LEVELS}")
@@ -225,7 +225,7 @@ class _Parser:
         return value
 
     def _change(self, first: Token) -> Value:
-        """Refuse a change of a variable; a change of a literal is an error only when it is evaluated."""
+        """Refuse a change of a variable; a change of a literal fails only when it is evaluated."""
         sign = self.take().text
         if sign != "=" or not first.is_literal or self._tokens[self._at - 2] is not first:
             raise ExpressionError(f"{sign!r} changes a variable; only <assign> does")
@@ -300,7 +300,7 @@ class _Parser:
             return self._node(_object, self._items("}", self._pair))
         if token.text in _CHANGES:
             raise ExpressionError(f"{token.text!r} changes a variable; only <assign> does")
-        raise ExpressionError(f"a value is expected where {token} stands")
+        raise ExpressionError(f"a value is expected instead of {token}")
 
     def _name(self, name: str) -> Value:
         if name in CONSTANTS:
@@ -337,7 +337,7 @@ class _Parser:
     def _pair(self) -> tuple[str, Value]:
         key = self.take()
         if key.kind not in ("name", "text", "number"):
-            raise ExpressionError(f"a key is expected where {key} stands")
+            raise ExpressionError(f"a key is expected instead of {key}")
         self.expect("sign", ":")
         return key.value if key.kind == "text" else key.text, self.ternary()
 
@@ -356,13 +356,13 @@ def _is_in(state: Value, scope: Scope) -> bool:
 
 
 def _call(name: str, values: tuple[Value, ...], scope: Scope) -> Any:
-    given = [scope.budget.checked(value(scope)) for value in values]
-    return scope.budget.checked(call(FUNCTIONS[name], name, given))
+    arguments = [scope.budget.checked(value(scope)) for value in values]
+    return scope.budget.checked(call(FUNCTIONS[name], name, arguments))
 
 
 def _call_method(name: str, holder: Value, values: tuple[Value, ...], scope: Scope) -> Any:
-    given = [scope.budget.checked(value(scope)) for value in values]
-    return scope.budget.checked(method(name, scope.budget.checked(holder(scope)), given))
+    arguments = [scope.budget.checked(value(scope)) for value in values]
+    return scope.budget.checked(method(name, scope.budget.checked(holder(scope)), arguments))
 
 
 def _refuse_change(literal: str, *_: Any) -> Any:
@@ -382,21 +382,21 @@ def _choose(condition: Value, then: Value, otherwise: Value, scope: Scope) -> An
 def _apply(sign: str, left: Value, right: Value, scope: Scope) -> Any:
     one, other, budget = left(scope), right(scope), scope.budget
     budget.spend(1)
-    if isinstance(one, str | list | dict) or isinstance(other, str | list | dict):  # else it takes no time to speak of
+    if isinstance(one, str | list | dict) or isinstance(other, str | list | dict):  # other types take negligible time
         budget.checked(one)
         budget.checked(other)
     return budget.checked(BINARY[sign](one, other))
 
 
 def _array(items: tuple[Value, ...], scope: Scope) -> list[Any]:
-    return _counted([item(scope) for item in items], scope)
+    return _charged([item(scope) for item in items], scope)
 
 
 def _object(pairs: tuple[tuple[str, Value], ...], scope: Scope) -> dict[str, Any]:
-    return _counted({key: value(scope) for key, value in pairs}, scope)
+    return _charged({key: value(scope) for key, value in pairs}, scope)
 
 
-def _counted(made: MadeT, scope: Scope) -> MadeT:
-    scope.budget.spend(1 + len(made))
-    scope.budget.checked(made)
-    return made
+def _charged(built: BuiltT, scope: Scope) -> BuiltT:
+    scope.budget.spend(1 + len(built))
+    scope.budget.checked(built)
+    return built

@@ -1,4 +1,4 @@
-"""The faults of a document, while they are being gathered."""
+"""Collection of the faults of a document."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from gatechart.contrib.scxml.scope import EvaluationError, asks_for_envelope, sh
 from gatechart.contrib.scxml.xml import Element
 from gatechart.errors.definition import Fault
 
-_SUBSET = "see gatechart.contrib.scxml.expressions for what there is"
+_SUBSET = "see gatechart.contrib.scxml.expressions for the syntax"
 
 
 class Faults:
-    """The faults so far. Reading goes on after a fault, so that all are reported at once."""
+    """Collects faults. Reading continues after a fault, so that all faults are reported together."""
 
     def __init__(self, root: Element) -> None:
         self.found: list[Fault] = []
@@ -22,7 +22,7 @@ class Faults:
         self.found.append(Fault(str(element), problem, remedy))
 
     def expression(self, element: Element, attribute: str) -> Value | None:
-        """Return the attribute as an expression; None if it is missing or wrong."""
+        """Compile the attribute as an expression; None if it is missing."""
         text = element.attributes.get(attribute)
         if text is None:
             return None
@@ -30,17 +30,17 @@ class Faults:
             return expression(text)
         except ExpressionError as error:
             self.add(element, f"{attribute}={shortened(text)!r}: {error}", _SUBSET)
-            return _nothing
+            return _fail
 
     def location(self, element: Element, attribute: str) -> Place:
-        """Return the attribute as the place of a value."""
+        """Compile the attribute as a location."""
         text = element.attributes[attribute]
         try:
             return location(text)
         except ExpressionError as error:
             self.add(element, f"{attribute}={shortened(text)!r}: {error}", _SUBSET)
-            return _nothing
+            return _fail
 
 
-def _nothing(*_: object) -> None:
+def _fail(*_: object) -> None:
     raise EvaluationError("it could not be read")

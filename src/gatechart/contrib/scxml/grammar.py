@@ -1,7 +1,7 @@
-"""Which elements a document may have where, with which attributes.
+"""The grammar of documents: elements, their children and their attributes.
 
-Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 3 to 6. What is missing here is not carried over: `invoke`,
-`finalize`, `script`, data from elsewhere (`src`), and communication with anything but the agent itself.
+Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 3 to 6. Anything missing here is not carried over: `invoke`,
+`finalize`, `script`, external data (`src`), and communication with anything but the agent itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gatechart.errors.root import listing
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an element may have. Attributes with a `!` must be there."""
+    """The attributes and children of an element. Attributes with a `!` are required."""
 
     attributes: str = ""
     children: str = ""
-    is_executed: bool = False  # executable content, in which foreign elements have a meaning
+    is_executed: bool = False  # executable content, where foreign elements have a meaning
 
 
 DOES: Final = "raise if log assign send cancel foreach"
@@ -62,21 +62,21 @@ _VALUES: Final = {
     ("transition", "type"): ("external", "internal"),
     ("history", "type"): ("shallow", "deep"),
 }
-_PATTERNS: Final = {  # what names no target, or no event processor, is an error only once it is sent
+_PATTERNS: Final = {  # an unknown target or event processor is an error only when it is sent to
     ("send", "target"): (re.compile(r"#_internal|#_scxml_.*|[\w.-]*"), "use '#_internal', or leave it out"),
     ("send", "type"): (re.compile(rf"{re.escape(PROCESSOR)}|scxml|[^A-Za-z]*"), "use 'scxml', or leave it out"),
 }
 _TEMPLATE: Final = "{http://www.w3.org/2005/scxml-conformance}"
 _ANYTHING: Final = re.compile(".*", re.DOTALL)
-_NOT_BOTH: Final = {"send": ("target", "type", "delay")}  # beside the attribute with `expr` behind
+_NOT_BOTH: Final = {"send": ("target", "type", "delay")}  # exclude the attribute with the suffix `expr`
 _ONE_OF: Final = {"send": ("event", "eventexpr"), "cancel": ("sendid", "sendidexpr")}
 
 
 def grammar_faults(root: Element) -> Iterator[Fault]:
-    """Yield a fault for everything that a graph cannot have, and for what is missing."""
+    """Yield a fault for each unsupported or missing part of the document."""
     if root.name != "scxml":
         yield Fault(
-            str(root), "it is not an SCXML document", "begin with <scxml xmlns='http://www.w3.org/2005/07/scxml'>"
+            str(root), "it is not an SCXML document", "start with <scxml xmlns='http://www.w3.org/2005/07/scxml'>"
         )
         return
     yield from _faults(root)
@@ -110,12 +110,12 @@ def _missing(element: Element, rule: Rule) -> Iterator[Fault]:
             yield Fault(str(element), f"the attribute {name.rstrip('!')!r} is missing", "add it")
     choice = _ONE_OF.get(element.name, ())
     if choice and sum(name in element.attributes for name in choice) != 1:
-        yield Fault(str(element), f"it needs one of {listing(choice)}", "give it just one of them")
+        yield Fault(str(element), f"it needs one of {listing(choice)}", "give it exactly one of them")
     for name in _NOT_BOTH.get(element.name, ()):
         if {name, f"{name}expr"} <= set(element.attributes):
             yield Fault(str(element), f"it has both {name} and {name}expr", "drop one of them")
     if element.name in ("history", "initial") and len(element.named("transition")) != 1:
-        yield Fault(str(element), "it needs one <transition>, which says where to go", "give it just one")
+        yield Fault(str(element), "it needs one <transition> to its default target", "give it exactly one")
 
 
 def _child_faults(parent: Element, rule: Rule, child: Element) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""What the operators and functions of an expression do to values. They look at nothing else and change nothing.
+"""Operators and functions of expressions. They depend only on their operands and change nothing.
 
 Each raises EvaluationError if its values do not fit. Source: ECMA-262, sections 21.3 (`Math`), 22.1.3 (texts),
 23.1.3 (arrays), 25.5 (`JSON`).
@@ -33,8 +33,8 @@ def call(function: Callable[..., Any], name: str, values: list[Any]) -> Any:
     try:
         return whole(function(*values))
     except (TypeError, ArithmeticError, ValueError) as error:
-        told = f"{name}({', '.join(map(text_of, values))})"
-        raise EvaluationError(f"{shortened(told)} has no value: {error}") from error
+        called = f"{name}({', '.join(map(text_of, values))})"
+        raise EvaluationError(f"{shortened(called)} has no value: {error}") from error
 
 
 def method(name: str, holder: Any, values: list[Any]) -> Any:
@@ -55,19 +55,19 @@ def _stringify(value: Any) -> str:
 def _concat(holder: Any, *others: Any) -> Any:
     if isinstance(holder, str):
         return holder + "".join(map(text_of, others))
-    return holder + [each for other in others for each in (other if isinstance(other, list) else [other])]
+    return holder + [item for other in others for item in (other if isinstance(other, list) else [other])]
 
 
 def _index_of(holder: Any, sought: Any) -> int:
     if isinstance(holder, str):
         return holder.find(text_of(sought))
-    return next((number for number, each in enumerate(holder) if is_same(each, sought)), -1)
+    return next((number for number, item in enumerate(holder) if is_same(item, sought)), -1)
 
 
 def _join(holder: Any, between: str = ",") -> str:
     if isinstance(holder, str):
         raise TypeError("only an array is joined")
-    return text_of(between).join("" if each is None else text_of(each) for each in holder)
+    return text_of(between).join("" if item is None else text_of(item) for item in holder)
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -89,7 +89,7 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def logical(sign: str, left: Callable[[Scope], Any], right: Callable[[Scope], Any], scope: Scope) -> Any:
-    """Return the side of `&&` or `||` that decides; the right one is evaluated only if the left one does not decide."""
+    """Return the operand of `&&` or `||` that decides. Evaluates the right one only if the left one does not decide."""
     scope.budget.spend(1)
     value = left(scope)
     return value if is_true(value) == (sign == "||") else right(scope)
@@ -105,7 +105,7 @@ def unary(sign: str, value: Callable[[Scope], Any], scope: Scope) -> Any:
 
 
 def typeof(value: Callable[[Scope], Any], scope: Scope) -> str:
-    """Return the kind of a value; 'undefined' for what is not there."""
+    """Return the type of a value; 'undefined' if it does not exist."""
     scope.budget.spend(1)
     try:
         return kind_of(value(scope))
@@ -116,7 +116,7 @@ def typeof(value: Callable[[Scope], Any], scope: Scope) -> str:
 
 
 def member(holder: Any, key: Any) -> Any:
-    """Return a member of an object, an array or a text; null, which stands for undefined, if there is none."""
+    """Return a member of an object, an array or a text; null (for undefined) if there is none."""
     if isinstance(holder, Mapping):
         return holder.get(key if isinstance(key, str) else text_of(key))
     if isinstance(holder, list | str):

@@ -1,8 +1,8 @@
-"""An SCXML document as a graph.
+"""Read an SCXML document as a graph.
 
-What differs from SCXML: `null` and `undefined` are one value; `<data>` is evaluated when the document is read, unless
-it asks for `_sessionid` or is bound late (an error in that is the event `error.execution` of an agent that begins at
-the initial state of the whole); an expression that is not of the subset is refused then, too; when the chart ends, exit
+Differences from SCXML: `null` and `undefined` are one value. `<data>` is evaluated when the document is read, unless it
+uses `_sessionid` or is bound late; its errors raise the event `error.execution` in agents that start at the document's
+initial state. An expression outside the subset is refused when the document is read, too. When the chart ends, exit
 actions of its last states do not run. See docs/reference/scxml.md.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/.
@@ -45,9 +45,9 @@ from gatechart.values.agents import Event
 from gatechart.values.names import Name
 
 _STATES: Final = ("state", "parallel", "final", "history")
-_MOST_TARGETS: Final = 32  # of a transition; each is compared with each
+_MOST_TARGETS: Final = 32  # of a transition; they are compared pairwise
 _MOST_SUGGESTED: Final = 20
-_MOST_NAMES: Final = 1_000  # that are looked through for one that is alike
+_MOST_NAMES: Final = 1_000  # that are searched for a similar one
 
 
 def read(
@@ -59,16 +59,16 @@ def read(
     version: str = "1",
     max_microsteps: int = 1000,
 ) -> AnyGraph:
-    """Return the graph that the document describes.
+    """Read a document and return its graph.
 
     document: its text, or the path of a file.
-    entry_points: where left out, agents begin where the document does: at the entry point of its initial state's name,
-        or `initial` where it has several or its data have errors.
-    context: a type whose fields the variables of the data model take up or are added to.
-    name: the document's where left out, else `chart`.
-    max_microsteps: as of `StateTransitionGraph`, which is stricter: documents repeat things by eventless transitions.
+    entry_points: by default agents start at the document's initial state: at the entry point with its name, or at
+        `initial` if there are several initial states or the data have errors.
+    context: a base type; variables of the data model use its fields or are added to them.
+    name: by default the document's name, else `chart`.
+    max_microsteps: as for `StateTransitionGraph`, but larger: documents use eventless transitions for loops.
 
-    Raises NotCarriedError, which names the element and the line of all that cannot be carried over, and
+    Raises NotCarriedError, which lists the element and line of everything that cannot be carried over, and
     InvalidGraphError.
 
     >>> chart = '<scxml><state id="a"><transition event="go" target="b"/></state><state id="b"/></scxml>'
@@ -81,7 +81,7 @@ def read(
 
 @contextmanager
 def _naming(document: str | bytes | Path) -> Iterator[None]:
-    """Name the file of a document in the errors about it."""
+    """Add the file name of a document to its errors."""
     try:
         yield
     except NotCarriedError as error:
@@ -149,12 +149,12 @@ class _Reading:
                 faults.add(element, f"the id {name!r} occurs twice", "rename one")
 
     def state(self, element: Element) -> State[Any]:
-        """Return the state with everything inside it. Its transitions go to the list."""
+        """Convert a state with its descendants, and collect their transitions."""
         name = self._names[element]
         if element.name == "history":
             recall = element.attributes.get("type", "shallow")
             return State(name, history=recall, initial=self._default(element))
-        self.transitions += [self._transition(name, element, each) for each in element.named("transition")]
+        self.transitions += [self._transition(name, element, child) for child in element.named("transition")]
         return State(
             name,
             on_entry=[*self._binders.get(element, ()), *self._blocks(element, "onentry")],
@@ -167,7 +167,7 @@ class _Reading:
         )
 
     def initial(self, element: Element) -> Initial | None:
-        """Return where a state begins: by attribute, by element, else None."""
+        """Return the initial states of a state, from its attribute or element; None if it has neither."""
         if not element.named("initial"):
             targets = self._targets(element, "initial")
             return Initial(targets) if targets else None
@@ -181,14 +181,16 @@ class _Reading:
             if attribute in transition.attributes:
                 self._faults.add(transition, f"it cannot have {attribute} here", "leave it out")
         if not transition.attributes.get("target", "").split():
-            self._faults.add(transition, "it has no target", "say where to go")
+            self._faults.add(transition, "it has no target", "name the target")
         action = action_of(transition, self._faults, self._chart)
         return Initial(self._targets(transition, "target"), actions=[action] if action else ())
 
     def _targets(self, element: Element, attribute: str) -> tuple[str, ...]:
         targets = tuple(element.attributes.get(attribute, "").split())
         if len(targets) > _MOST_TARGETS:
-            self._faults.add(element, f"{attribute} names more than {_MOST_TARGETS} states", "begin them by a state")
+            self._faults.add(
+                element, f"{attribute} names more than {_MOST_TARGETS} states", "use a state that contains them"
+            )
             return targets[:1]
         for target in targets:
             if target not in self._by_name:
@@ -196,9 +198,9 @@ class _Reading:
         return targets
 
     def _suggested(self, target: str) -> str:
-        """Suggest similar names for the first faults only, because the search takes long."""
+        """Suggest similar names, for the first faults only, because the search is slow."""
         names = tuple(islice(self._by_name, _MOST_NAMES))
-        return suggestion(target, names) if len(self._faults.found) < _MOST_SUGGESTED else "name one that is there"
+        return suggestion(target, names) if len(self._faults.found) < _MOST_SUGGESTED else "name an existing state"
 
     def _transition(self, source: str, parent: Element, element: Element) -> Transition[Any]:
         targets = self._targets(element, "target")
@@ -209,16 +211,18 @@ class _Reading:
             targets or None,
             guard=self._guard(element),
             actions=[action] if action else (),
-            internal=element.attributes.get("type") == "internal" and self._lie_inside(parent, targets),
+            internal=element.attributes.get("type") == "internal" and self._can_be_internal(parent, targets),
         )
 
-    def _lie_inside(self, parent: Element, targets: Sequence[str]) -> bool:
+    def _can_be_internal(self, parent: Element, targets: Sequence[str]) -> bool:
         """Whether a transition can be internal: a compound source, and targets inside.
 
-        What a history state around the source stands for may lie inside: that is for the kernel to see each time.
+        A history state around the source may restore states inside it; the kernel decides this at each transition.
         """
-        lie_inside = (self._is_inside(each, parent) or self._is_history_around(each, parent) for each in targets)
-        return parent.name == "state" and bool(targets) and all(lie_inside)
+        may_be_inside = (
+            self._is_inside(target, parent) or self._is_history_around(target, parent) for target in targets
+        )
+        return parent.name == "state" and bool(targets) and all(may_be_inside)
 
     def _is_inside(self, target: str, outer: Element) -> bool:
         return target in self._by_name and outer in self._around(self._by_name[target])
@@ -235,7 +239,7 @@ class _Reading:
     def _guard(self, element: Element) -> Guard[Any] | None:
         condition, chart = self._faults.expression(element, "cond"), self._chart
         if condition is None:
-            return None if _names_something(element) else _always
+            return None if _ends_without_condition(element) else _always
 
         def guard(context: Any, event: Event, configuration: frozenset[str]) -> bool:
             return is_true(condition(Scope(context, event, configuration, chart)))
@@ -269,13 +273,13 @@ def _binders(root: Element, model: DataModel) -> dict[Element, list[Action[Any]]
     return binders
 
 
-def _names_something(element: Element) -> bool:
-    """Whether a transition without a condition ends by something other than the changes of its content."""
+def _ends_without_condition(element: Element) -> bool:
+    """Whether a transition without a condition can end other than by its content: by event, target, or no content."""
     return not element.children or bool({"event", "target"} & set(element.attributes))
 
 
 def _always(_: Any, __: Event) -> bool:
-    """Return true: the transition repeats its content until another one comes before it."""
+    """Return true: the transition repeats its content until an earlier transition is enabled."""
     return True
 
 
@@ -283,12 +287,12 @@ _always.drawn_as = ""  # type: ignore[attr-defined]  # the document has no condi
 
 
 def _names(root: Element) -> dict[Element, str]:
-    """Return the id of each state; one without gets the name of its element, with a number."""
+    """Return the id of each state; by default the name of its element with a number."""
     states = [element for element in root.walk() if element.name in _STATES]
-    taken = {element.attributes["id"] for element in states if "id" in element.attributes}
-    free = {name: _free(name, taken) for name in _STATES}
+    used = {element.attributes["id"] for element in states if "id" in element.attributes}
+    free = {name: _free(name, used) for name in _STATES}
     return {element: element.attributes.get("id") or next(free[element.name]) for element in states}
 
 
-def _free(stem: str, taken: set[str]) -> Iterator[str]:
-    return (name for name in (f"{stem}.{number}" for number in count(1)) if name not in taken)
+def _free(stem: str, used: set[str]) -> Iterator[str]:
+    return (name for name in (f"{stem}.{number}" for number in count(1)) if name not in used)

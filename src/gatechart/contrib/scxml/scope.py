@@ -1,8 +1,8 @@
-"""What an expression can see, how its values behave, and how much it may do.
+"""The scope of expressions, the behavior of their values, and their limits.
 
-Among what it sees are the system variables `_event`, `_sessionid` and `_ioprocessors`. Only a document that asks for
-more than `_event.name` and `_event.data` has the rest kept: in two fields of the context and under one key of the
-payloads that it sends.
+The scope includes the system variables `_event`, `_sessionid` and `_ioprocessors`. Only documents that use more than
+`_event.name` and `_event.data` store the rest: in two fields of the context, and under one key of the payloads that
+they send.
 
 Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 5.10 and C.1.
 """
@@ -23,10 +23,10 @@ from gatechart.values.agents import Event
 from gatechart.values.names import STARTED
 
 PROCESSOR: Final = "http://www.w3.org/TR/scxml/#SCXMLEventProcessor"
-CONTENT: Final = "scxml.content"  # the one key of a payload that stands for data without names
-ENVELOPE: Final = "scxml.event"  # the key of a payload for what `_event` says beside name and data
+CONTENT: Final = "scxml.content"  # the only key of a payload for data without names
+ENVELOPE: Final = "scxml.event"  # the key of a payload for the fields of `_event` except name and data
 SESSION: Final = "scxml_session"  # the field of a context for `_sessionid`
-BOUND: Final = "scxml_bound"  # the field of a context for the elements whose data have been bound
+BOUND: Final = "scxml_bound"  # the field of a context for the elements with bound data
 EVENT_FIELDS: Final = ("name", "type", "sendid", "origin", "origintype", "invokeid", "data")
 _OWN_ERRORS: Final = ("error.execution", "error.communication")
 _SESSION: Final = re.compile(r"\b(_sessionid|_ioprocessors)\b")
@@ -34,21 +34,21 @@ _BEYOND_DATA: Final = re.compile(r"\b_event\b(?!\s*(\.\s*|\[\s*['\"])(name|data)
 
 
 def asks_for_session(element: Element) -> bool:
-    """Whether an expression of the element or inside it has `_sessionid` or `_ioprocessors`."""
+    """Whether an expression in the element or its descendants uses `_sessionid` or `_ioprocessors`."""
     return any(_SESSION.search(text) for text in _texts(element))
 
 
 def asks_for_envelope(root: Element) -> bool:
-    """Whether an expression has more of `_event` than name and data."""
+    """Whether an expression uses fields of `_event` other than name and data."""
     return any(_BEYOND_DATA.search(text) for text in _texts(root))
 
 
 def _texts(element: Element) -> Iterator[str]:
-    return (text for each in element.walk() for text in each.attributes.values())
+    return (text for part in element.walk() for text in part.attributes.values())
 
 
 def origin_of(session: str) -> str:
-    """Return the target that stands for a session.
+    """Return the target of a session.
 
     >>> origin_of("a1")
     '#_scxml_a1'
@@ -57,25 +57,25 @@ def origin_of(session: str) -> str:
 
 
 def processors_of(session: str) -> dict[str, Any]:
-    """Return `_ioprocessors`: the SCXML event processor under both of its names."""
+    """Return `_ioprocessors`: the SCXML event processor under both its names."""
     return {name: {"location": origin_of(session)} for name in ("scxml", PROCESSOR)}
 
 
 def described(event: Event) -> dict[str, Any]:
-    """Return `_event`: without an envelope, an event comes from outside, or is an error or the end of a state.
+    """Return `_event`. Without an envelope, an event is external, or of the platform: an error, or a state's end.
 
-    Only these errors are the platform's; others are events of somebody else's that are called so.
+    Only these errors are the platform's; external events may have similar names.
     """
     envelope = event.payload.get(ENVELOPE)
-    told = envelope if isinstance(envelope, Mapping) else {}
-    fields = {field: told.get(field) for field in EVENT_FIELDS}
+    sent = envelope if isinstance(envelope, Mapping) else {}
+    fields = {field: sent.get(field) for field in EVENT_FIELDS}
     is_own = event.name in _OWN_ERRORS or event.name.startswith("done.state.")
     kind = "platform" if is_own else "external"
     return fields | {"name": event.name, "type": fields["type"] or kind, "data": data_of(event.payload)}
 
 
 def data_of(payload: Mapping[str, Any]) -> Any:
-    """Return what an event carries as `_event.data`.
+    """Return the payload of an event as `_event.data`.
 
     >>> data_of({}), data_of({"a": 1}), data_of({CONTENT: "text"})
     (None, {'a': 1}, 'text')
@@ -85,16 +85,16 @@ def data_of(payload: Mapping[str, Any]) -> Any:
 
 
 def payload_of(data: Any) -> Mapping[str, Any]:
-    """Return the payload that carries the data of an event."""
+    """Return the payload for the data of an event."""
     if data is None:
         return {}
     return data if isinstance(data, Mapping) else {CONTENT: data}
 
 
 class EvaluationError(Exception):
-    """An expression has no value, or what was asked for cannot be done with it.
+    """An expression has no value, or an operation on its value is not possible.
 
-    event: that tells of it. sent_id: of the `<send>` that failed.
+    event: the name of the error event. sent_id: the id of the failed `<send>`.
     """
 
     def __init__(self, message: str, event: str = ERROR_EXECUTION, sent_id: str | None = None) -> None:
@@ -104,7 +104,7 @@ class EvaluationError(Exception):
 
 
 class LimitError(EvaluationError):
-    """An expression does or makes more than it may. Its message names the limit; with a place, the element as well."""
+    """An expression exceeds a limit. The message names the limit; if `is_placed`, the element as well."""
 
     def __init__(self, message: str, *, is_placed: bool = False) -> None:
         super().__init__(message)
@@ -112,27 +112,27 @@ class LimitError(EvaluationError):
 
 
 MOST_STEPS: Final = 1_000_000
-"""Of what is evaluated at once: a condition, the executable content of a turn, all data of a document."""
+"""Of one evaluation: a condition, the executable content of a turn, or all data of a document."""
 
-LEAST_STEPS: Final = 1_000  # of a block in a turn that has none left, so that it can still tell of that
+LEAST_STEPS: Final = 1_000  # of a block in a turn that has none left, so that it can report this
 
 MOST_SIZE: Final = 1_000_000
-"""Of a value: values inside it and characters, each counted as often as it occurs."""
+"""Of a value: nested values and characters, counted at every occurrence."""
 
-MOST_DEPTH: Final = 150  # of arrays and objects in each other, as in payloads
-EVENT_STEPS: Final = 100  # of an event that is raised or sent: it is taken later, in steps that nobody counts
+MOST_DEPTH: Final = 150  # of nested arrays and objects, as in payloads
+EVENT_STEPS: Final = 100  # of an event that is raised or sent: the steps to handle it later are not counted
 _LARGEST: Final = int(sys.float_info.max)
-_SEEN: Final = 10  # values or characters that are looked at in one step
+_SEEN: Final = 10  # values or characters examined in one step
 
 
 @dataclass(slots=True)
 class Budget:
-    """How much may still be done, in steps of about a microsecond."""
+    """The remaining steps, of about a microsecond each."""
 
     left: int = MOST_STEPS
 
     def spend(self, steps: int) -> None:
-        """Spend steps. Raises LimitError if there are not enough."""
+        """Spend steps. Raises LimitError if there are not enough left."""
         self.left -= steps
         if self.left < 0:
             raise LimitError(f"it takes more than {MOST_STEPS:,} steps; do less at once")
@@ -140,52 +140,52 @@ class Budget:
     def checked(self, value: Any) -> Any:
         """Return the value. Raises LimitError if it is too large."""
         if isinstance(value, str):
-            self._look(len(value))
+            self._spend_size(len(value))
         elif isinstance(value, list | dict):
-            self._look_through(value)
+            self._spend_nested(value)
         elif isinstance(value, int):
             check_number(value)
         return value
 
-    def _look(self, size: int) -> None:
+    def _spend_size(self, size: int) -> None:
         self.spend(size // _SEEN)
         if size > MOST_SIZE:
-            raise LimitError(f"it makes a value of more than {MOST_SIZE:,} values and characters; make less")
+            raise LimitError(f"a value has more than {MOST_SIZE:,} nested values and characters; make it smaller")
 
-    def _look_through(self, value: Any) -> None:
-        """Spend the size of a value. What occurs several times counts as often, because a copy has it as often."""
+    def _spend_nested(self, value: Any) -> None:
+        """Spend the size of a value. Shared parts count at every occurrence, as in a copy."""
         level: list[Any] = [value]
         size = 0
         for _ in range(MOST_DEPTH):
             size += len(level)
-            size += sum(len(each) for each in level if isinstance(each, str))
-            holders = [each for each in level if isinstance(each, list | dict) and each]
+            size += sum(len(item) for item in level if isinstance(item, str))
+            holders = [item for item in level if isinstance(item, list | dict) and item]
             if not holders:
-                self._look(size)
+                self._spend_size(size)
                 return
             if size + sum(map(len, holders)) > MOST_SIZE:
-                self._look(MOST_SIZE + 1)
+                self._spend_size(MOST_SIZE + 1)
             level = [
-                inner for each in holders for inner in ((*each, *each.values()) if isinstance(each, dict) else each)
+                inner for item in holders for inner in ((*item, *item.values()) if isinstance(item, dict) else item)
             ]
-        raise LimitError(f"more than {MOST_DEPTH} arrays and objects lie in each other; make less depth")
+        raise LimitError(f"arrays and objects are nested more than {MOST_DEPTH} deep; nest them less")
 
 
 def check_number(number: int) -> None:
     """Raise LimitError for an integer beyond the range of a float."""
     if not -_LARGEST <= number <= _LARGEST:
-        raise LimitError("it makes a number of more than 308 digits; make a smaller one")
+        raise LimitError("a number has more than 308 digits; use a smaller one")
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The data, the event, and what is active, at one moment."""
+    """The data, the event and the active states at one moment."""
 
     context: Any  # its attributes are the variables of the data model
     event: Event | None = None
     active: frozenset[str] = frozenset()
     chart: str = ""
-    budget: Budget = field(default_factory=Budget)  # of all that is evaluated with this scope
+    budget: Budget = field(default_factory=Budget)  # shared by all evaluations in this scope
 
     def lookup(self, name: str) -> Any:
         """Return the value of a variable. Raises EvaluationError."""
@@ -215,14 +215,14 @@ class Scope:
 
 @contextmanager
 def scope_in(turn: Turn, context: Any, event: Event, chart: str) -> Iterator[Scope]:
-    """Return the scope of content in a turn. All of it shares one budget: a chart may run a block a thousand times."""
+    """Open the scope of content in a turn. All content shares one budget: a chart may run a block a thousand times."""
     log = log_of(turn)
     budget = Budget(max(LEAST_STEPS, MOST_STEPS - log.steps))
-    given = budget.left
+    before = budget.left
     try:
         yield Scope(context, event, log.active, chart, budget)
     finally:
-        log.steps += given - budget.left
+        log.steps += before - budget.left
 
 
 def is_true(value: Any) -> bool:
@@ -237,7 +237,7 @@ def is_true(value: Any) -> bool:
 
 
 def shortened(text: str) -> str:
-    """Return the text, shortened for an error."""
+    """Shorten a text for an error."""
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
@@ -259,12 +259,12 @@ def text_of(value: Any) -> str:
 
 
 def whole(number: Any) -> Any:
-    """Return a float without a fraction as the integer that it is; JSON and ECMAScript know only one kind of number."""
+    """Convert a float without a fraction to an integer; JSON and ECMAScript have only one type of number."""
     return int(number) if isinstance(number, float) and math.isfinite(number) and number.is_integer() else number
 
 
 def number_of(value: Any) -> int | float:
-    """Return a number, or a truth value as one. Raises EvaluationError."""
+    """Return a number, or convert a boolean to one. Raises EvaluationError."""
     if kind_of(value) not in ("number", "boolean"):
         raise EvaluationError(f"{shortened(text_of(value))!r} is not a number")
     number: int | float = +value
@@ -272,7 +272,7 @@ def number_of(value: Any) -> int | float:
 
 
 def kind_of(value: Any) -> str:
-    """Return what `typeof` says; null and undefined are one here."""
+    """Return the result of `typeof`; null is the same as undefined."""
     if value is None:
         return "undefined"
     if isinstance(value, bool):
@@ -288,7 +288,7 @@ def is_same(left: Any, right: Any) -> bool:
 
 
 def is_alike(left: Any, right: Any) -> bool:
-    """Apply `==`: equality after reading texts and truth values beside numbers as numbers."""
+    """Apply `==`: equality after converting texts and booleans that are compared with numbers."""
     simple = ("number", "string", "boolean")
     if kind_of(left) != kind_of(right) and kind_of(left) in simple and kind_of(right) in simple:
         try:

@@ -1,6 +1,6 @@
-"""`<send>`, from an agent to itself, for a turn of its own or for this one; and the payloads of events.
+"""`<send>` from an agent to itself, for a separate turn or within the current one; and the payloads of events.
 
-Payloads are what `<param>`, `<content>`, `namelist` and `<donedata>` say. Source: W3C SCXML,
+Payloads come from `<param>`, `<content>`, `namelist` and `<donedata>`. Source: W3C SCXML,
 https://www.w3.org/TR/scxml/, sections 5.6, 5.7, 6.2 and C.1.
 """
 
@@ -42,38 +42,38 @@ DoneParts: TypeAlias = Callable[[Scope, Callable[[EvaluationError], None]], Mapp
 
 
 def payload_parts(element: Element, faults: Faults) -> Parts:
-    """Return the payload that the element describes, as a function of a scope."""
+    """Compile the payload of the element to a function of a scope."""
     parts = _parts(element, faults)
     return lambda scope: {name: value for part in parts for name, value in part(scope).items()}
 
 
 def done_parts(element: Element, faults: Faults) -> DoneParts:
-    """Return the payload that `<donedata>` describes. What fails is left out and passed to the second argument.
+    """Compile the payload of `<donedata>`. Failing parts are omitted, and passed to the second argument.
 
     Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 5.6 and 5.7.
     """
     parts = _parts(element, faults)
 
-    def payload(scope: Scope, tell: Callable[[EvaluationError], None]) -> Mapping[str, Any]:
+    def payload(scope: Scope, report: Callable[[EvaluationError], None]) -> Mapping[str, Any]:
         found: dict[str, Any] = {}
         for part in parts:
             try:
                 found |= plain_payload(part(scope), "donedata")
             except EvaluationError as error:
-                tell(error)
+                report(error)
             except PayloadError as error:
-                tell(EvaluationError(str(error)))
+                report(EvaluationError(str(error)))
         return found
 
     return payload
 
 
 def _parts(element: Element, faults: Faults) -> tuple[Parts, ...]:
-    """Return one for `<content>`, or one for each name."""
+    """Return one function for `<content>`, or one for each name."""
     params, contents = element.named("param"), element.named("content")
     names = element.attributes.get("namelist", "").split()
     if contents and (params or names or len(contents) > 1):
-        faults.add(element, "<content> stands alone", "give it one <content>, or names and values")
+        faults.add(element, "<content> excludes other values", "give it one <content>, or names and values")
     if contents:
         value = faults.expression(contents[0], "expr") or partial(_constant, constant_of(contents[0], faults))
         return (lambda scope: payload_of(value(scope)),)
@@ -87,7 +87,7 @@ def _field(name: str, value: Value, scope: Scope) -> Mapping[str, Any]:
 
 
 def constant_of(element: Element, faults: Faults) -> Any:
-    """Return the JSON value inside the element, or else its text; a fault is noted if it is beyond the limits."""
+    """Return the JSON value inside the element, else its text. Adds a fault if it exceeds a limit."""
     try:
         return json_or_text(element.text)
     except LimitError as error:
@@ -95,7 +95,7 @@ def constant_of(element: Element, faults: Faults) -> Any:
 
 
 def json_or_text(text: str) -> Any:
-    """Read JSON; other text gets single spaces. Raises LimitError.
+    """Parse JSON, or normalize the spaces of other text. Raises LimitError.
 
     >>> json_or_text(" [1, 2] "), json_or_text(" one  two ")
     ([1, 2], 'one two')
@@ -114,17 +114,17 @@ def json_or_text(text: str) -> Any:
 
 
 def _brackets(text: str) -> int:
-    """Return how deep brackets and braces are nested in a text."""
+    """Return the nesting depth of brackets and braces in a text."""
     steps = (1 if char in "[{" else -1 for char in text if char in "[]{}")
     return max(accumulate(steps), default=0)
 
 
 def _too_deep() -> LimitError:
-    return LimitError(f"more than {MOST_DEPTH} arrays and objects lie in each other; make less depth")
+    return LimitError(f"arrays and objects are nested more than {MOST_DEPTH} deep; nest them less")
 
 
 def _integer(text: str) -> int | float:
-    """Read an integer; a large one becomes a float, as in ECMAScript."""
+    """Parse an integer; a large one becomes a float, as in ECMAScript."""
     return int(text) if len(text) < _MOST_DIGITS else float(text)
 
 
@@ -148,9 +148,9 @@ ERROR_COMMUNICATION: Final = "error.communication"
 
 
 def sending(element: Element, faults: Faults) -> Sending:
-    """Read a `<send>`, and add its faults."""
-    given = element.attributes
-    if given.get("target") == INTERNAL and ("delay" in given or "delayexpr" in given):
+    """Compile a `<send>`, and add its faults."""
+    attributes = element.attributes
+    if attributes.get("target") == INTERNAL and ("delay" in attributes or "delayexpr" in attributes):
         faults.add(element, "an internal event cannot be delayed", "drop target='#_internal', or the delay")
     return Sending(
         event=text_value(element, "event", faults),
@@ -158,15 +158,15 @@ def sending(element: Element, faults: Faults) -> Sending:
         kind=text_value(element, "type", faults),
         delay=_delay(element, faults),
         parts=payload_parts(element, faults),
-        id=given.get("id"),
-        keep_id=faults.location(element, "idlocation") if "idlocation" in given else None,
+        id=attributes.get("id"),
+        keep_id=faults.location(element, "idlocation") if "idlocation" in attributes else None,
         has_envelope=faults.wants_envelope,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """A `<send>`; called, it sends or raises EvaluationError."""
+    """A compiled `<send>`. A call sends the event or raises EvaluationError."""
 
     event: Value
     target: Value
@@ -178,7 +178,7 @@ class Sending:
     has_envelope: bool
 
     def __call__(self, scope: Scope, turn: Turn) -> None:
-        """Send. The id is kept first, so that it is there if sending fails."""
+        """Send the event. Stores the id first, so that it is set even if sending fails."""
         sent_id = self.id or (turn.new_id() if self.keep_id else None)
         if self.keep_id:
             self.keep_id(scope, sent_id)
@@ -240,6 +240,6 @@ def _seconds(delay: Any) -> float:
 
 
 def text_value(element: Element, attribute: str, faults: Faults) -> Value:
-    """Return an attribute's text, or the value of its twin with an expression."""
+    """Return a function for an attribute: its text, or the value of the attribute with the suffix `expr`."""
     text = element.attributes.get(attribute, "")
     return faults.expression(element, f"{attribute}expr") or (lambda _: text)

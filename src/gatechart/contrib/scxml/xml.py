@@ -1,7 +1,7 @@
-"""XML as a tree of elements with their lines. Nothing in a document makes this read, fetch or expand anything.
+"""XML as a tree of elements with their lines. No document can make this read, fetch or expand anything.
 
 Source: W3C XML 1.0 and Namespaces in XML 1.0, by the standard library's expat. A document type declaration is refused,
-and with it entities of any kind, the means of the package defusedxml against every known attack.
+and with it all entities; the package defusedxml uses the same defense against every known attack.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ MOST_ELEMENTS: Final = 20_000
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """An element of SCXML. What belongs to other namespaces has `{namespace}` before its name."""
+    """An XML element. Names of namespaces other than SCXML have the prefix `{namespace}`."""
 
     name: str
     attributes: dict[str, str]
     line: int
     children: list[Element] = field(default_factory=list)
-    text: str = ""  # all that stands directly inside
+    text: str = ""  # all text directly inside
 
     def __str__(self) -> str:
         return f"<{self.name}> in line {self.line}"
 
     def named(self, *names: str) -> tuple[Element, ...]:
-        """Return the children of these names."""
+        """Return the children with these names."""
         return tuple(child for child in self.children if child.name in names)
 
     def walk(self) -> Iterator[Element]:
-        """Yield the element and all inside it, in document order."""
+        """Yield the element and its descendants, in document order."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def parse(document: str | bytes | Path) -> Element:
-    """Return the root element. A path is read; text and bytes are the document itself. Raises NotCarriedError."""
+    """Parse a document, or the file at a path, and return its root element. Raises NotCarriedError."""
     content = _bytes_of(document) if isinstance(document, Path) else document
     if len(content) > MOST_BYTES:
         _refuse("document", f"it is {len(content)} long", f"keep it under {MOST_BYTES} bytes")
@@ -54,7 +54,7 @@ def parse(document: str | bytes | Path) -> Element:
     try:
         building.parser.Parse(content, True)
     except expat.ExpatError as error:
-        _refuse(f"line {error.lineno}", expat.ErrorString(error.code), "mend the XML")
+        _refuse(f"line {error.lineno}", expat.ErrorString(error.code), "fix the XML")
     except (ValueError, LookupError, TypeError) as error:  # of Python's codec for the declared encoding, or of the text
         _refuse(f"line {building.parser.CurrentLineNumber}", f"its text cannot be decoded: {error}", "save it as UTF-8")
     return building.root
@@ -64,12 +64,12 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        fault = Fault(str(path), f"it cannot be read ({error.strerror})", "name a file that can be read")
+        fault = Fault(str(path), f"it cannot be read ({error.strerror})", "name a readable file")
         raise NotCarriedError("the document", (fault,)) from error
 
 
 class _Building:
-    """The tree while it is parsed."""
+    """Builds the tree during parsing."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate(namespace_separator=" ")

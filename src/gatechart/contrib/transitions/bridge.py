@@ -1,22 +1,24 @@
-"""A machine as a graph.
+"""Convert a machine to a graph.
 
-What differs from `transitions`, by the design of graphs:
+Differences from `transitions`, by the design of graphs:
 
-- `before` runs between the exits and the entries, as actions of a transition do; `after` runs when all is entered, as
-  the targetless transition of an event that the transition raises (into a final state of the chart: before it).
-- The entry actions of the state in which an agent begins do run.
-- A trigger named as a callback is raised: it is taken after the microstep, not in the middle of it.
-- A trigger takes the events that its name is a prefix of, in whole words: `error` takes `error.execution`.
-- A callback that raises undoes its turn, unless a transition takes `error.execution`; there, the machine stays in the
-  new state if the error was in `on_enter` or `after`. A condition that raises counts as false; there, it raises.
-- An event that nothing takes is refused and changes nothing, what `prepare` did included.
-- A transition from a state to one more than a level below it exits the children on the way, even those it enters again.
-- What regions of a parallel state do together follows SCXML.
-- `to_<state>` triggers, which `auto_transitions` makes, come over where `graph_from` is asked for them, where a
-  callback names them and where transitions were added to them. They lead neither out of final states, where agents
-  end, nor from a parallel state into a region of it.
-- A trigger with spaces in its name is an event with spaces. Its words are events that it takes as well.
-- A state with children and without an initial one can be rested in: it gets a first child `<state>_self`.
+- `before` runs between the exits and the entries, as actions of a transition do. `after` runs after all entries, as the
+  targetless transition of an event that the transition raises (into a final state of the chart: before it).
+- The entry actions of the state where an agent starts do run.
+- A trigger used as a callback is raised: it is handled after the microstep, not in the middle of it.
+- A trigger matches events that start with its name, in whole words: `error` matches `error.execution`.
+- A callback that raises undoes its turn, unless a transition handles `error.execution`; in the library, the machine
+  stays in the new state if the error was in `on_enter` or `after`. A condition that raises counts as false; in the
+  library, it raises.
+- An event without a matching transition is refused and changes nothing, and undoes the changes of `prepare`.
+- A transition from a state to one more than a level below it exits the children on the path, even those that it enters
+  again.
+- Transitions of several regions of a parallel state follow SCXML.
+- `to_<state>` triggers from `auto_transitions` are carried over with `auto_transitions=True`, if a callback names them,
+  or if they have additional transitions. They lead neither out of final states, where agents end, nor from a parallel
+  state into one of its regions.
+- A trigger with spaces in its name is an event with spaces, and also matches each of its words as an event.
+- A state with children but no initial one can be active alone: it gets a first child `<state>_self`.
 """
 
 from __future__ import annotations
@@ -49,8 +51,8 @@ from gatechart.graph.definition import ANY, EntryPoint, Initial, State, Then, Tr
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph
 from gatechart.values.names import Name
 
-_MOST_TOLD: Final = 10  # triggers, in a warning
-REST: Final = "self"  # the child in which a state without an initial child rests
+_MOST_LISTED: Final = 10  # triggers, in a warning
+REST: Final = "self"  # the child that is active if a state has no initial child
 
 
 @overload
@@ -85,16 +87,16 @@ def graph_from(
     context: type[AgentContext] = AgentContext,
     auto_transitions: bool | None = None,
 ) -> AnyGraph:
-    """Return the graph that does what the machine does.
+    """Return a graph that behaves like the machine.
 
-    machine_or_config: a Machine or HierarchicalMachine, or what one is made of: its keywords or its markup.
-    name: the machine's where left out, else `machine`. entry_points: the initial state where left out.
-    context: stands in for the model: has the methods that callbacks name.
-    auto_transitions: True keeps the `to_<state>` triggers that a machine makes of itself, with which whoever may send
-    to an agent may put it anywhere. False leaves them out; None does, too, and warns with an AutoTransitionsWarning
-    that names them. Those that a callback names always come over.
+    machine_or_config: a Machine or HierarchicalMachine, or its configuration: its keywords or its markup.
+    name: by default the machine's name, else `machine`. entry_points: by default the initial state.
+    context: takes the place of the model, with the methods that callbacks name.
+    auto_transitions: True keeps the automatic `to_<state>` triggers of a machine, which let every sender put an agent
+    into any state. False omits them; None omits them, too, with an AutoTransitionsWarning that names them. Triggers
+    that a callback names are always carried over.
 
-    Raises NotCarriedError, which names all that cannot be carried over, and InvalidGraphError.
+    Raises NotCarriedError, which lists everything that cannot be carried over, and InvalidGraphError.
 
     >>> config = {"states": ["off", "on"], "initial": "off", "transitions": [["pressed", "off", "on"]]}
     >>> [transition.label for transition in graph_from(config, auto_transitions=False).transitions]
@@ -127,8 +129,8 @@ class _Carrying:
 
     def __init__(self, machine: Machine, context: type[AgentContext], *, with_automatic: bool) -> None:
         self.seats = seats_of(machine)
-        made = automatic_triggers(machine, self.seats)
-        self._automatic = {trigger: is_named or with_automatic for trigger, is_named in made.items()}
+        automatic = automatic_triggers(machine, self.seats)
+        self._automatic = {trigger: is_named or with_automatic for trigger, is_named in automatic.items()}
         self.callbacks = Callbacks(machine, context)
         self._machine = machine
         self._separator = separator_of(machine)
@@ -136,7 +138,7 @@ class _Carrying:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """Those of the machine that are carried over."""
+        """The triggers of the machine that are carried over."""
         return tuple(trigger for trigger in self._machine.events if self._automatic.get(trigger, True))
 
     @property
@@ -145,7 +147,7 @@ class _Carrying:
         return tuple(sorted(trigger for trigger, is_carried in self._automatic.items() if not is_carried))
 
     def state(self, seat: Seat) -> State[Any]:
-        """Return the state with all inside it."""
+        """Convert a state with its descendants."""
         place, state = f"state {seat.name!r}", seat.state
         children = [self.state(child) for child in seat.children]
         initial = getattr(state, "initial", None)
@@ -154,30 +156,30 @@ class _Carrying:
             children.insert(0, State(f"{seat.name}{self._separator}{REST}"))
         return State(
             seat.name,
-            on_entry=self.callbacks.actions(self._noted("on_enter", seat), f"{place}, on_enter"),
-            on_exit=self.callbacks.actions(self._noted("on_exit", seat), f"{place}, on_exit"),
+            on_entry=self.callbacks.actions(self._callbacks_of("on_enter", seat), f"{place}, on_enter"),
+            on_exit=self.callbacks.actions(self._callbacks_of("on_exit", seat), f"{place}, on_exit"),
             after=self._timeout(seat),
             states=children,
-            initial=None if parallel or initial is None else [self._below(seat, each) for each in _names(initial)],
+            initial=None if parallel or initial is None else [self._below(seat, child) for child in _names(initial)],
             parallel=parallel,
             final=state.final,
         )
 
     def transitions(self) -> list[Transition[Any]]:
-        """Return all transitions, in the order in which the machine tries them."""
+        """Return all transitions, in the order that the machine tries them."""
         moves = list(moves_of(self._machine, self.seats, self._automatic))
         moves = [move for move in moves if move.event not in self._automatic or not any(self._faults(move))]
         self.callbacks.faults.extend(fault for move in moves for fault in self._faults(move))
         if not isinstance(self._machine, HierarchicalMachine):
             left = tuple(seat.name for seat in self._by_name.values() if not seat.state.final)
             moves = with_wildcards(moves, left)
-        return [each for number, move in enumerate(moves) for each in self._transitions(number, move)]
+        return [edge for number, move in enumerate(moves) for edge in self._transitions(number, move)]
 
-    def _noted(self, slot: str, seat: Seat) -> list[Any]:
+    def _callbacks_of(self, slot: str, seat: Seat) -> list[Any]:
         """Return the callbacks of a slot, with the method named after slot and state, if the context has one."""
-        noted = list(getattr(seat.state, slot))
+        callbacks = list(getattr(seat.state, slot))
         method = f"{slot}_{seat.name}"
-        return noted if method in noted or not hasattr(self.callbacks.context, method) else [*noted, method]
+        return callbacks if method in callbacks or not hasattr(self.callbacks.context, method) else [*callbacks, method]
 
     def _timeout(self, seat: Seat) -> dict[Any, Then] | None:
         timeout_s = getattr(seat.state, "timeout", 0)
@@ -200,34 +202,34 @@ class _Carrying:
             remedy = "drop final=True, or list the sources instead of '*'"
             yield Fault(move.place, "it leaves a final state, where agents end", remedy)
         if isinstance(getattr(source.state, "initial", None), list) and self._is_inside(move):
-            problem = "it goes from a parallel state into a region of it"
+            problem = "it leads from a parallel state into one of its regions"
             yield Fault(move.place, problem, "let it leave a state of that region")
 
     def _is_inside(self, move: Move) -> bool:
         return move.target is not None and move.target.startswith(move.source + self._separator)
 
     def _transitions(self, number: int, move: Move) -> Iterator[Transition[Any]]:
-        """Yield the transition, and where something is to be done after the entries, the one that does it."""
+        """Yield the transition and, if it has actions after the entries, the transition that runs them."""
         machine, actions, found = self._machine, self.callbacks.actions, move.transition
         before = actions([*machine.before_state_change, *found.before], f"{move.place}, before")
         after = actions([*found.after, *machine.after_state_change], f"{move.place}, after", move.event)
         guard = self.callbacks.guard(found.prepare, found.conditions, move.place)
-        told = f"transitions.after.{'_'.join(move.event.split())}.{number}"
-        is_told = bool(after) and move.target is not None and not self._is_end(move.target)
-        does = [*before, raising(told)] if is_told else before + after
+        after_event = f"transitions.after.{'_'.join(move.event.split())}.{number}"
+        raises_after = bool(after) and move.target is not None and not self._is_end(move.target)
+        does = [*before, raising(after_event)] if raises_after else before + after
         yield Transition(
             move.source, move.event, move.target, guard=guard, actions=does, internal=self._is_inside(move)
         )
-        if is_told:
-            yield Transition(ANY, told, actions=after)
+        if raises_after:
+            yield Transition(ANY, after_event, actions=after)
 
     def _is_end(self, target: str) -> bool:
         return any(seat.name == target and seat.state.final for seat in self.seats)
 
 
 def _left_out(chart: str, triggers: Sequence[str]) -> str:
-    """Return what the warning says."""
-    some = ", ".join(triggers[:_MOST_TOLD]) + ", …" * (len(triggers) > _MOST_TOLD)
+    """Return the text of the warning."""
+    some = ", ".join(triggers[:_MOST_LISTED]) + ", …" * (len(triggers) > _MOST_LISTED)
     return (
         f"{len(triggers)} automatic triggers of the machine {chart!r} were left out: {some}; "
         "pass auto_transitions=True to keep them, or False to leave them out without this warning"
@@ -235,6 +237,6 @@ def _left_out(chart: str, triggers: Sequence[str]) -> str:
 
 
 def _names(states: Any) -> tuple[str, ...]:
-    """Return the names of one state or several, texts or Enum members."""
+    """Return the names of one or several states, given as texts or Enum members."""
     several = states if isinstance(states, list) else [states]
     return tuple(state.name if isinstance(state, Enum) else str(state) for state in several)

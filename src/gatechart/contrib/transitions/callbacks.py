@@ -1,7 +1,7 @@
 """Callbacks of a machine as guards and actions of a graph: the context takes the place of the model.
 
 A text names a method or a field of the context type, or a trigger, which is then raised within the turn. A function is
-called as `transitions` calls it: with the payload as keywords, or, with `send_event=True`, with an `EventData`.
+called as in `transitions`: with the payload as keywords or, with `send_event=True`, with an `EventData`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """What callbacks get if the machine was made with `send_event=True`."""
+    """The argument of callbacks if the machine has `send_event=True`."""
 
     model: AgentContext
     event: Trigger
@@ -41,30 +41,30 @@ class EventData:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """The callbacks of one machine as guards and actions, with a fault for each that cannot be one."""
+    """The callbacks of one machine as guards and actions, with a fault for each callback that cannot be converted."""
 
     machine: Machine
     context: type[AgentContext]
     faults: list[Fault] = field(default_factory=list)
 
     def actions(self, callbacks: Iterable[Any], place: str, trigger: str = "") -> list[Action[Any]]:
-        """Return an action for each callback. trigger: whose EventData they get; the current event's if empty."""
+        """Return an action for each callback. trigger: the event of their EventData; by default the current one."""
         found = (self._action(callback, place, trigger) for callback in callbacks)
         return [action for action in found if action is not None]
 
     def guard(self, prepare: Sequence[Any], conditions: Sequence[Any], place: str) -> Guard[Any] | None:
-        """Ask the conditions one after the other until one says no; before that `prepare` is called, as ever."""
+        """Return a guard that calls `prepare`, then the conditions until one fails."""
         if not prepare and not conditions:
             return None
         before = [self._call(callback, place) for callback in prepare]
-        asked = [(self._call(each.func, place), each.target) for each in conditions]
+        checks = [(self._call(condition.func, place), condition.target) for condition in conditions]
 
         def guard(context: Any, event: Event) -> bool:
             for call in before:
                 call(context, event, "")
-            return all(call(context, event, "") == wanted for call, wanted in asked)
+            return all(call(context, event, "") == wanted for call, wanted in checks)
 
-        names = [("" if each.target else "not ") + _name(each.func) for each in conditions]
+        names = [("" if condition.target else "not ") + _name(condition.func) for condition in conditions]
         guard.__name__ = " and ".join(names) or "after " + ", ".join(map(_name, prepare))
         return guard
 
@@ -86,29 +86,29 @@ class Callbacks:
         return action
 
     def _call(self, callback: Any, place: str, *, may_wait: bool = False) -> Callable[[Any, Event, str], Any]:
-        """Return the callback as a function of context, event and the name that the event goes by."""
+        """Return the callback as a function of context, event and the event's name for it."""
         name = self._own_name(callback)
         if name and not self._is_of_context(name):
             problem = f"the callback {name!r} of the model is unknown"
             remedy = f"give {self.context.__name__} a method {name}, or pass a function"
             self.faults.append(Fault(place, problem, remedy))
         if not may_wait and iscoroutinefunction(getattr(self.context, name, None) if name else callback):
-            self.faults.append(Fault(place, f"{_name(callback)} is async", "ask at once: let it be a plain function"))
+            self.faults.append(Fault(place, f"{_name(callback)} is async", "make it a plain function"))
         send_event = self.machine.send_event
 
         def call(context: Any, event: Event, trigger: str) -> Any:
             function = getattr(context, name) if name else callback
             if not callable(function):
                 return function
-            brought = {} if event.name.startswith(STARTED) else dict(event.payload)
+            payload = {} if event.name.startswith(STARTED) else dict(event.payload)
             if send_event:
-                return function(EventData(context, Trigger(trigger or event.name), brought))
-            return function(**brought)
+                return function(EventData(context, Trigger(trigger or event.name), payload))
+            return function(**payload)
 
         return call
 
     def _own_name(self, callback: Any) -> str:
-        """Return the name of a method of the model, which the context should have; empty for a function."""
+        """Return the name of a model's method, which the context must have; empty for a function."""
         if isinstance(callback, str):
             return callback
         owner = getattr(callback, "__self__", None)
@@ -119,7 +119,7 @@ class Callbacks:
 
 
 def raising(trigger: str) -> Action[Any]:
-    """Return an action that raises the event with what the event at hand brings."""
+    """Return an action that raises the trigger with the payload of the current event."""
 
     def act(_: Any, event: Event, turn: Turn) -> None:
         turn.raise_event(trigger, event.payload)

@@ -1,4 +1,4 @@
-"""Rows of agents and of the graphs they run on, and the queries for them."""
+"""Rows of agents and of their graphs, and their queries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BY_ID: Final = select(agents).where(agents.c.id == bindparam("of_id"))
 
 
 def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
-    """Return a row of `agents`, without its key. What is empty is left out: it is NULL."""
+    """Build a row of `agents`, without its key. Empty columns are omitted, and become NULL."""
     row: dict[str, Any] = {
         "id": snapshot.agent_id,
         "graph": snapshot.graph,
@@ -75,8 +75,7 @@ def snapshot_row(snapshot: Snapshot) -> dict[str, Any]:
 def changes_row(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """Return the columns of `agents` that a turn sets.
 
-    What seldom changes is left out if it stays the same: it would be bound all the same, and with the status SQLite
-    would write to its index, too.
+    Omits columns that seldom change if they are unchanged: SQLite would bind them, and update the index of the status.
     """
     row: dict[str, Any] = {
         "configuration": names_json(after.configuration),
@@ -125,7 +124,7 @@ def to_snapshot(row: Row[Any]) -> Snapshot:
 
 
 def to_shown(row: Row[Any]) -> Snapshot:
-    """Read a snapshot from a row of `agents`. If the row is damaged, return the parts that can be shown."""
+    """Read a snapshot from a row of `agents`. If the row is damaged, return its readable parts."""
     try:
         return to_snapshot(row)
     except UNREADABLE as error:
@@ -154,12 +153,12 @@ def to_known(row: Row[Any]) -> KnownGraph:
 
 
 def to_memory(text: str | None) -> Memory:
-    """Read what the history states remember."""
+    """Read the memory of the history states."""
     return tuple((history, tuple(states)) for history, states in json_or(text, ()))
 
 
 def to_epochs(text: str | None) -> EntryVersions:
-    """Read the states that have timers or invokes, each with its epoch."""
+    """Read the states with timers or invokes, and their epochs."""
     return tuple((state, epoch) for state, epoch in json_or(text, ()))
 
 
@@ -176,13 +175,13 @@ def to_counts(text: str | None) -> TransferCounts:
     return () if text is None else _COUNTS.validate_json(text)
 
 
-_DEFAULTS: Final = {each.name: each.default for each in fields(OpenHandoff) if each.default is not MISSING}
+_DEFAULTS: Final = {column.name: column.default for column in fields(OpenHandoff) if column.default is not MISSING}
 _MORE: Final = attrgetter(*_DEFAULTS)
 
 
 def from_open(handoffs: Iterable[OpenHandoff]) -> str | None:
-    """Return the handoffs in which an agent has a part as JSON text, or None if there are none."""
-    kept = [_from_open(each) for each in handoffs]
+    """Return the open handoffs of an agent as JSON text, or None if there are none."""
+    kept = [_from_open(handoff) for handoff in handoffs]
     return to_json(kept) if kept else None
 
 
@@ -191,16 +190,16 @@ def to_open(text: str | None) -> tuple[OpenHandoff, ...]:
     return () if text is None else tuple(map(_to_open, json.loads(text)))
 
 
-def _from_open(each: OpenHandoff) -> dict[str, Any]:
+def _from_open(handoff: OpenHandoff) -> dict[str, Any]:
     """Return the fields of a handoff that differ from their defaults."""
     kept: dict[str, Any] = {
-        "id": each.id,
-        "side": each.side.value,
-        "peer": each.peer,
-        "mode": each.mode.value,
-        "since": each.since,
+        "id": handoff.id,
+        "side": handoff.side.value,
+        "peer": handoff.peer,
+        "mode": handoff.mode.value,
+        "since": handoff.since,
     }
-    for (name, default), held in zip(_DEFAULTS.items(), _MORE(each), strict=True):
+    for (name, default), held in zip(_DEFAULTS.items(), _MORE(handoff), strict=True):
         if held != default:
             kept[name] = held
     return kept

@@ -1,4 +1,4 @@
-"""Rows of circuit breakers. Only those that are not closed have one."""
+"""Rows of circuit breakers. Closed breakers have no row."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def breaker_row(breaker: BreakerRecord) -> dict[str, Any]:
 
 
 def stored_breakers(connection: Connection) -> Sequence[BreakerRecord]:
-    """Return the circuit breakers that can be read, by name; others are logged."""
+    """Return the readable circuit breakers, by name; unreadable rows are logged."""
     found = (readable(row, _to_breaker, "breakers", "name") for row in connection.execute(_ALL))
-    return sorted((each for each in found if each is not None), key=lambda each: each.name)
+    return sorted((breaker for breaker in found if breaker is not None), key=lambda breaker: breaker.name)
 
 
 def _to_breaker(row: Row[Any]) -> BreakerRecord:

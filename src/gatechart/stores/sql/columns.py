@@ -1,6 +1,6 @@
-"""Values in columns: how they are written, and how they are read even if a row is damaged.
+"""Write values to columns, and read them even from damaged rows.
 
-A damaged row is logged, and left out or listed as unreadable. The others can still be read.
+A damaged row is logged, and omitted or listed as unreadable. Other rows stay readable.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
-"""Errors that reading a damaged row may raise."""
+"""Errors that reading a damaged row can raise."""
 
-CHUNK: Final = 1000  # rows read at a time to fill up a page with unreadable rows
+CHUNK: Final = 1000  # rows read at a time to replace unreadable rows of a page
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 _DIGITS: Final = 19  # digits of the largest key
 
-Kinds: TypeAlias = Sequence[tuple[str, tuple[type, ...]]]  # the columns of a row, with the types that each may hold
+Kinds: TypeAlias = Sequence[tuple[str, tuple[type, ...]]]  # the columns of a row, and the types allowed in each
 
 
 def to_us(moment: datetime) -> int:
@@ -46,7 +46,7 @@ def to_us(moment: datetime) -> int:
 
 
 def from_us(microseconds: int) -> datetime:
-    """Return the aware UTC moment this many microseconds after 1970, limited to the range of datetime.
+    """Convert microseconds since 1970 to an aware UTC moment, limited to the range of datetime.
 
     >>> from_us(2**62), from_us(-(2**62)) == EARLIEST
     (datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=datetime.timezone.utc), True)
@@ -58,7 +58,7 @@ def from_us(microseconds: int) -> datetime:
 
 
 def us_or_null(moment: datetime | None) -> int | None:
-    """Return a moment as `to_us` does, or None for none."""
+    """Return a moment as `to_us` does, or None for None."""
     return None if moment is None else to_us(moment)
 
 
@@ -78,9 +78,9 @@ def json_or_null(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> str 
 
 
 def text_once(texts: dict[int, str], payload: Payload) -> str:
-    """Return a payload as JSON text, written only once if several rows hold it, as for the packet of an offer.
+    """Return a payload as JSON text, serialized once if several rows contain it, such as the packet of an offer.
 
-    texts: those written so far, by the identity of their payloads, which must exist as long as this does.
+    texts: the texts so far, by the identity of their payloads, which must outlive this mapping.
     """
     text = texts.get(id(payload))
     if text is None:
@@ -100,15 +100,15 @@ def without_nulls(**columns: Any) -> dict[str, Any]:
 
 
 def kinds_of(table: Table, *others: str) -> Kinds:
-    """Return the types that each column of a table may hold. SQLite accepts any type in any column.
+    """Return the allowed types of a table's columns. SQLite does not check them.
 
-    others: text columns besides those of the table.
+    others: further text columns.
     """
-    kinds = [(column.name, _held(column.type, nullable=bool(column.nullable))) for column in table.columns]
+    kinds = [(column.name, _allowed_types(column.type, nullable=bool(column.nullable))) for column in table.columns]
     return (*kinds, *((name, (str,)) for name in others))
 
 
-def _held(kind: Any, *, nullable: bool) -> tuple[type, ...]:
+def _allowed_types(kind: Any, *, nullable: bool) -> tuple[type, ...]:
     held = bool if isinstance(kind, Boolean) else int if isinstance(kind, Integer) else str
     return (held, NoneType) if nullable else (held,)
 
@@ -121,11 +121,11 @@ def check_row(row: Row[Any], kinds: Kinds) -> None:
         if kind not in held:
             raise ValueError(f"{name} is a {kind.__name__}")
         if kind is str and not value.isascii() and unkept(value.replace("\0", "")):
-            raise ValueError(f"{name} is no UTF-8")
+            raise ValueError(f"{name} is not valid UTF-8")
 
 
 def json_or(text: str | None, empty: Any) -> Any:
-    """Return the value of a column of JSON text. empty: stands for NULL."""
+    """Parse a column of JSON text. empty: the value for NULL."""
     return empty if text is None else json.loads(text)
 
 
@@ -135,20 +135,20 @@ def json_object(text: str | None, name: str) -> dict[str, Any]:
         return {}
     value = from_json(text)
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no JSON object")  # noqa: TRY004  a value of the database, not an argument
+        raise ValueError(f"{name} is not a JSON object")  # noqa: TRY004  a value of the database, not an argument
     return value
 
 
 def json_names(text: str, name: str) -> tuple[str, ...]:
     """Return the texts of the JSON array in a column. Raises ValueError if it is anything else."""
     value = from_json(text)
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"{name} is no JSON array of texts")
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"{name} is not a JSON array of texts")
     return tuple(value)
 
 
 def readable(row: Row[Any], read: Callable[[Row[Any]], T], table: str, key: str) -> T | None:
-    """Return the value of a row. If it cannot be read, log that and return None. key: its key column."""
+    """Read a row, or log that it cannot be read and return None. key: its key column."""
     try:
         return read(row)
     except UNREADABLE as error:
@@ -164,17 +164,17 @@ def tell(row: Row[Any], error: Exception, table: str, key: str) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return the text to show of a column that may hold anything."""
+    """Return a column of any type as text to show."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def number_of(value: object) -> int:
-    """Return the number in a column that may hold anything, or 0 if it is not a number."""
+    """Return the integer in a column of any type, or 0 if it is not an integer."""
     return value if type(value) is int else 0
 
 
 def is_key(text: str) -> bool:
-    """Whether the text is a number that can be a row's key."""
+    """Whether the text is a valid row key."""
     return text.isascii() and text.isdecimal() and len(text) < _DIGITS
 
 
@@ -184,11 +184,11 @@ def readable_page(
     after: Any,
     limit: int,
     read: Callable[[Row[Any]], T | None],
-    place: Callable[[Row[Any]], Any],
+    position: Callable[[Row[Any]], Any],
 ) -> list[T]:
-    """Return up to `limit` values. Rows for which `read` returns None are left out and made up for.
+    """Return up to `limit` values. Rows that `read` turns into None are replaced by later rows.
 
-    page: returns the query for this many rows after a position. place: returns the position of a row.
+    page: builds the query for a number of rows after a position. position: returns the position of a row.
     """
     found: list[T] = []
     wanted = limit
@@ -197,5 +197,5 @@ def readable_page(
         found += [value for value in map(read, rows) if value is not None]
         if len(rows) < wanted:
             break
-        after, wanted = place(rows[-1]), max(limit - len(found), CHUNK)
+        after, wanted = position(rows[-1]), max(limit - len(found), CHUNK)
     return found[:limit]

@@ -1,4 +1,4 @@
-"""Commit a batch of units in one transaction: load, ask the commit rules, write."""
+"""Commit a batch of units in one transaction: load, apply the commit rules, write."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ _NAME: Final[BindParameter[str]] = bindparam("of_name")
 
 _IS_TIMER: Final = or_(mail.c.state.is_not(None), mail.c.key.is_not(None))
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
-_OWN_CALLS: Final = delete(invokes).where(invokes.c.agent == _AGENT)  # their steps go with them
+_OWN_CALLS: Final = delete(invokes).where(invokes.c.agent == _AGENT)  # cascades to their steps
 
 START: Final = Sparse(insert(agents))
-GO_ON: Final = Sparse(update(agents).where(agents.c.key == _KEY))
-REMEMBER: Final = Sparse(insert(history))
+CONTINUE: Final = Sparse(update(agents).where(agents.c.key == _KEY))
+APPEND_HISTORY: Final = Sparse(insert(history))
 DELETE_MAIL: Final = Single(delete(mail).where(mail.c.number.in_(listed(int))))
 END_TIMERS: Final = Single(delete(mail).where(mail.c.recipient.in_(listed()), WAITS, _IS_TIMER))
 END_INVOCATIONS_OF: Final = Single(delete(invokes).where(invokes.c.agent.in_(listed(int))))
@@ -119,8 +119,8 @@ PUT_BREAKER: Final = Many(insert(breakers))
 
 _OF_ROWS: Final[Sequence[_Statement]] = (
     START,
-    GO_ON,
-    REMEMBER,
+    CONTINUE,
+    APPEND_HISTORY,
     END_MAIL_OF_STATE,
     END_INVOCATIONS_OF_STATE,
     END_TIMER,
@@ -153,10 +153,10 @@ _OF_LISTS: Final[Sequence[Single]] = (
 def commit_units(
     connection: Connection, searchable: Mapping[str, Sequence[str]], units: Sequence[Unit], *, counts_work: bool
 ) -> tuple[list[Verdict], WorkChange]:
-    """Return the verdict of each unit, as `Store.commit` promises, and what the commit changes about the open work.
+    """Return the verdict of each unit, as `Store.commit` promises, and the changes of the open work.
 
-    The connection holds the owner's lock. Meanwhile others write only to `requests`.
-    searchable: the declared fields, by graph. counts_work: whether anybody wants to know about the open work.
+    The connection holds the owner's lock. Other processes write only to `requests` meanwhile.
+    searchable: the declared fields, by graph. counts_work: whether to compute the changes of the open work.
     """
     stored = Stored(connection, units)
     verdicts, operations = apply(units, stored)
@@ -169,7 +169,7 @@ def commit_units(
 
 
 class _Changes:
-    """Operations collected as rows, one list for each statement."""
+    """Collects the rows of operations, one list for each statement."""
 
     def __init__(self, stored: Stored, values: FoundValues | None) -> None:
         self._stored = stored
@@ -196,7 +196,7 @@ class _Changes:
                 assert_never(operation)
 
     def write(self, connection: Connection) -> None:
-        """Write the collected rows. Ends and deletions go before insertions."""
+        """Write the collected rows. Ends and deletions precede insertions."""
         for listing in _OF_LISTS:
             if listing in self._lists:
                 listing.run(connection, self._lists[listing])
@@ -221,11 +221,11 @@ class _Changes:
         delta = delta_of(turn, deltas)
         if self._values is not None:
             self._values.add(key, before, after)
-        self._rows[REMEMBER].append(history_row(turn, key, delta, row))
+        self._rows[APPEND_HISTORY].append(history_row(turn, key, delta, row))
         if before is None:
             self._rows[START].append(row | {"key": key, "deltas": delta.deltas})
         else:
-            self._rows[GO_ON].append(row | {"deltas": delta.deltas, _KEY.key: key})
+            self._rows[CONTINUE].append(row | {"deltas": delta.deltas, _KEY.key: key})
 
     def _add_mail(self, operation: MailOperation) -> None:
         match operation:
@@ -278,9 +278,9 @@ class _Changes:
     def _add_entry(self, record: JournalRecord) -> None:
         key = self._stored.key_of_writer(record.invocation.agent_id)
         names = [name for name in record.replaces if name != record.name]
-        gone = [{_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: name} for name in names]
-        if gone:
-            self._rows[FORGET_ENTRY] += gone
+        replaced = [{_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: name} for name in names]
+        if replaced:
+            self._rows[FORGET_ENTRY] += replaced
         if self._stored.has_entry(record.invocation.agent_id, record.journal, record.name):
             where = {_AGENT.key: key, _JOURNAL.key: record.journal, _NAME.key: record.name}
             self._rows[REWRITE_ENTRY].append({**where, "entry": record.entry})

@@ -1,4 +1,4 @@
-"""The interface to one kind of database, and how all kinds are read. A module for each kind implements it."""
+"""The interface to a kind of database, implemented by a module for each, and the reader that all kinds share."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _never(_error: Exception) -> bool:
 class Reader:
     """A reader that runs several reads at a time.
 
-    Each read runs to its end, even if its caller is cancelled. One that was cut off would leave its connection open.
+    A read runs to its end even if its caller is cancelled, as an interrupted read would leave its connection open.
     """
 
     def __init__(self, engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> None:
         """Create a reader.
 
-        is_cut: whether an error says that the connection was lost, so that another connection may succeed.
+        is_cut: whether an error means that the connection was lost, so that a retry on another one may succeed.
         """
         self._engine = engine
         self._is_cut = is_cut
@@ -48,7 +48,7 @@ class Reader:
         return await asyncio.shield(read)
 
     async def end(self) -> None:
-        """Accept no more reads, and wait until those under way have ended."""
+        """Refuse further reads, and wait for the running ones."""
         self._is_open = False
         while self._reads:
             await asyncio.wait(self._reads)
@@ -59,7 +59,7 @@ class Reader:
         except Exception as error:
             if not self._is_cut(error):
                 raise
-            logger.debug("a connection was lost; another is tried", exc_info=error)
+            logger.debug("a connection was lost; retrying on another one", exc_info=error)
             return await self._read_once(work)
 
     async def _read_once(self, work: Callable[[Connection], T]) -> T:
@@ -67,19 +67,19 @@ class Reader:
             try:
                 return await connection.run_sync(work)
             except Exception as error:
-                if self._is_cut(error):  # SQLAlchemy does not see errors of statements that bypass it
+                if self._is_cut(error):  # SQLAlchemy does not notice errors of statements that bypass it
                     await connection.invalidate(error)
                 raise
 
     def _forget(self, read: asyncio.Task[object]) -> None:
         self._reads.discard(read)
         if not read.cancelled():
-            read.exception()  # marks it as retrieved, for the caller may be gone
+            read.exception()  # marks it as retrieved, as the caller may have been cancelled
 
 
 @asynccontextmanager
 async def opened_reader(engine: AsyncEngine, is_cut: Callable[[Exception], bool] = _never) -> AsyncIterator[Reader]:
-    """Open a reader on the engine. At the end, wait for the reads under way and close their connections."""
+    """Open a reader on the engine. On exit, wait for running reads and close their connections."""
     reader = Reader(engine, is_cut)
     try:
         yield reader
@@ -104,7 +104,7 @@ class Notifier(Protocol):
     """A notifier that wakes the owner when there may be a new request."""
 
     def listen(self) -> None:
-        """Listen closely for a while, because whoever made a request often makes more."""
+        """Check more often for a while, because one request is often followed by more."""
         ...
 
     async def notified(self) -> None:
@@ -113,21 +113,21 @@ class Notifier(Protocol):
 
 
 class Hold(Protocol):
-    """The means to own a database: a lock of the operating system or the server that dies with its holder."""
+    """A handle to own a database: a lock of the operating system or the server, released when its holder dies."""
 
     @property
     def reader(self) -> Reader:
-        """The reader, which works whether the database is owned or not."""
+        """The reader; works with or without ownership."""
         ...
 
     @property
     def writer(self) -> Writer:
-        """The writer, which works once the database is owned."""
+        """The writer; works once the database is owned."""
         ...
 
     @property
     def grace_s(self) -> float:
-        """How many seconds after its holder's death the lock may still seem to be held."""
+        """How long the lock may still appear taken after its holder's death, in seconds."""
         ...
 
     async def take(self) -> bool:
@@ -139,23 +139,23 @@ class Hold(Protocol):
         ...
 
     def confirm(self, connection: Connection) -> None:
-        """Check that the lock is still held. Called first in the transaction that begins the epoch.
+        """Check that the lock is still held. Called first in the transaction that starts the epoch.
 
         Raises StoreOwnedError if another runtime has taken the lock meanwhile.
         """
         ...
 
     def settle(self) -> None:
-        """Bring the lock into its final state. Called last in the transaction that begins the epoch."""
+        """Bring the lock into its final state. Called last in the transaction that starts the epoch."""
         ...
 
     def notifier(self) -> AbstractAsyncContextManager[Notifier]:
-        """Open the owner's notifier, which hears every `Database.notify` from now on."""
+        """Open the owner's notifier, which receives every `Database.notify` from now on."""
         ...
 
 
 class Database(Protocol):
-    """A database that a URL names."""
+    """A database at a URL."""
 
     @property
     def name(self) -> str:
@@ -167,9 +167,9 @@ class Database(Protocol):
         ...
 
     def holding(self) -> AbstractAsyncContextManager[Hold]:
-        """Open the means to own the database, and release them at the end.
+        """Open a handle to own the database, and release it on exit.
 
-        Creates no database until it is seized or written, but may create a lock file beside it.
+        Creates no database before ownership is seized or the first write, but may create a lock file next to it.
         """
         ...
 
@@ -182,11 +182,11 @@ class Database(Protocol):
         ...
 
     async def is_owned(self, reader: Reader) -> bool:
-        """Whether a runtime owns the database now. reader: a reader of this database."""
+        """Whether a runtime currently owns the database. reader: a reader of this database."""
         ...
 
     def is_absent(self) -> bool:
-        """Whether there is nothing yet, not even an empty database."""
+        """Whether the database does not exist, not even an empty one."""
         ...
 
     def read_errors(self) -> AbstractContextManager[None]:
@@ -196,11 +196,11 @@ class Database(Protocol):
     def write_errors(self) -> AbstractContextManager[None]:
         """Translate errors raised inside into one that names the database.
 
-        It is an OutsideError if the failure may pass or can be repaired, and an UnwritableError if the database will
-        never accept what is to be written.
+        It is an OutsideError if the failure may pass or can be repaired, and an UnwritableError if the database can
+        never accept the data.
         """
         ...
 
     def last_number(self, connection: Connection) -> int:
-        """Return the highest number that any mail ever had, even mail that is gone; 0 if there was none."""
+        """Return the highest mail number ever used, deleted mail included; 0 if there was none."""
         ...

@@ -1,4 +1,4 @@
-"""What each kind of database writes differently: lists in SQL, and text with NUL, which PostgreSQL refuses."""
+"""Differences between kinds of databases: lists in SQL, and text with NUL, which PostgreSQL refuses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Unpacked(TypeDecorator[Any]):
 
 
 class Numbers(TypeDecorator[Any]):
-    """A list of whole numbers, sent as JSON text, which is how Python writes it."""
+    """A list of integers, sent as JSON text, which equals Python's own text of it."""
 
     impl = String
     cache_ok = True
@@ -73,7 +73,7 @@ class _Text(FunctionElement[str]):
 
 
 class _Number(FunctionElement[int]):
-    """An item, or an element of it, as a whole number."""
+    """An item, or an element of it, as an integer."""
 
     type = BigInteger()
     name = "item_number"
@@ -82,26 +82,26 @@ class _Number(FunctionElement[int]):
 
 _STRING: Final = r'"([^"\\[:cntrl:]]|\\["\\/bfnrt]|\\u00(0[1-9a-f]|1[0-9a-f]))*"'
 _ARRAY: Final = rf"^\[({_STRING}(,{_STRING})*)?\]$"
-"""A PostgreSQL regular expression for a JSON array of texts as gatechart writes it, which always casts to JSON."""
+"""A PostgreSQL regular expression for JSON arrays of texts in gatechart's format; a match always casts to JSON."""
 
 _ITEM: Final[Mapping[Kind, type[FunctionElement[Any]]]] = {str: _Text, int: _Number}
 _LIST: Final[Mapping[Kind, type[TypeDecorator[Any]]]] = {str: Unpacked, int: Numbers}
 
 
 def listed(kind: Kind = str) -> Select[Any]:
-    """Return the values of the list bound as `values`, for `IN`."""
+    """Select the values of the list bound as `values`, for `IN`."""
     return select(_ITEM[kind](_rows_of(bindparam("values", type_=_LIST[kind]())).c.value))
 
 
 def unpacked(**columns: Kind) -> FromClause:
     """Return a table of the rows bound as `rows`: a list of lists in the order of the columns."""
     value = _rows_of(bindparam("rows", type_=Unpacked())).c.value
-    items = (_ITEM[kind](value, written(str(place))).label(name) for place, (name, kind) in enumerate(columns.items()))
+    items = (_ITEM[kind](value, written(str(index))).label(name) for index, (name, kind) in enumerate(columns.items()))
     return select(*items).subquery("unpacked")
 
 
 def items_of(array: ColumnElement[str]) -> tuple[FromClause, ColumnElement[str]]:
-    """Return a table of the texts in a column's JSON array, and its text column. A damaged array has no rows."""
+    """Return a table of the texts in a column's JSON array, and its text column. A damaged array yields no rows."""
     table = _StoredItems(array).table_valued("value")
     return table, _Text(table.c.value)
 
@@ -135,14 +135,14 @@ def _stored_items_on_postgres(element: _StoredItems, compiler: Any, **options: A
 @compiles(_Text, "sqlite")
 @compiles(_Number, "sqlite")
 def _item_on_sqlite(element: _Text | _Number, compiler: Any, **options: Any) -> str:
-    item, *place = (compiler.process(each, **options) for each in element.clauses)
-    return f"json_extract({item}, '$[{place[0]}]')" if place else item
+    item, *position = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"json_extract({item}, '$[{position[0]}]')" if position else item
 
 
 @compiles(_Text, "postgresql")
 def _text_on_postgres(element: _Text | _Number, compiler: Any, **options: Any) -> str:
-    item, *place = (compiler.process(each, **options) for each in element.clauses)
-    return f"({item} ->> {place[0]})" if place else f"({item} #>> '{{}}')"
+    item, *position = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"({item} ->> {position[0]})" if position else f"({item} #>> '{{}}')"
 
 
 @compiles(_Number, "postgresql")
@@ -153,7 +153,7 @@ def _number_on_postgres(element: _Number, compiler: Any, **options: Any) -> str:
 KEEP_NUMBER: Final[Mapping[str, TextClause]] = {
     "postgresql": text("SELECT setval('mail_number_seq', greatest(:number, last_value)) FROM mail_number_seq")
 }
-"""By dialect, how the database is told that mail had a number, so that no later mail gets it; SQLite sees it itself."""
+"""By dialect, the statement that reserves a used mail number. SQLite does this itself."""
 
 ESCAPE: Final = "\x1a"  # "substitute", the escape character; doubled where the text itself contains it
 _NUL: Final = f"{ESCAPE}0"
@@ -163,7 +163,7 @@ _KINDS: Final = ("text", "varchar")
 
 
 def encoded(text: str) -> bytes:
-    r"""Return the bytes that the server is sent for a text. Different texts always have different bytes.
+    r"""Encode a text for the server. Different texts have different bytes.
 
     >>> encoded("a door"), encoded("a\0b")
     (b'a door', b'a\x1a0b')
@@ -182,13 +182,13 @@ def escaped_json(text: str) -> str:
     return _IN_JSON.sub(_in_json, text) if "\\u00" in text else text
 
 
-def _in_json(found: re.Match[str]) -> str:
-    before, code = found.groups()
+def _in_json(match: re.Match[str]) -> str:
+    before, code = match.groups()
     return rf"{before}\u001a0" if code == "00" else rf"{before}\u001a\u001a"
 
 
 def decoded(kept: bytes) -> str:
-    r"""Return the text of bytes that `encoded` returned.
+    r"""Decode bytes that `encoded` returned.
 
     >>> decoded(encoded("a\0b\x1a\x1a0")) == "a\0b\x1a\x1a0"
     True
@@ -200,6 +200,6 @@ def decoded(kept: bytes) -> str:
 
 
 async def keep_every_text(connection: Any) -> None:
-    """Make an asyncpg connection encode and decode text this way."""
+    """Make an asyncpg connection use `encoded` and `decoded` for text."""
     for kind in _KINDS:
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=encoded, decoder=decoded, format="binary")

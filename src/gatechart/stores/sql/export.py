@@ -1,4 +1,4 @@
-"""Everything that a database holds of its agents, page by page, to move them elsewhere."""
+"""Export of all data of a database's agents, page by page, to move them to another home."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _WITH_IDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Departing:
-    """Everything that an agent needs to go on elsewhere."""
+    """All data that an agent needs to continue in another home."""
 
     agent_id: AgentId
     snapshot: Snapshot | None  # None if it has mail but has not started
-    mail: tuple[Mail, ...]  # in the order accepted, with refused and dead mail
+    mail: tuple[Mail, ...]  # in the order accepted, including refused and dead mail
     calls: tuple[
         tuple[ActiveInvocation, Mapping[str, str]], ...
     ]  # in the order started, with the results of their steps
@@ -72,9 +72,9 @@ class Departing:
 
 
 def departing_agents(connection: Connection, after: int, limit: int, ids: int) -> tuple[list[Departing], int]:
-    """Return a page of agents in the order started, and where the next page begins.
+    """Return a page of agents in the order started, and the `after` of the next page.
 
-    ids: how many of each agent's newest turns with event ids are included.
+    ids: the number of each agent's newest turns with event ids to include.
     """
     rows = connection.execute(select(agents).where(agents.c.key > after).order_by(agents.c.key).limit(limit)).all()
     snapshots = {row.id: to_snapshot(row) for row in rows}
@@ -82,7 +82,7 @@ def departing_agents(connection: Connection, after: int, limit: int, ids: int) -
 
 
 def departing_strangers(connection: Connection, after: AgentId, limit: int) -> list[Departing]:
-    """Return a page of agents that have mail and have not started, ordered by id."""
+    """Return a page of recipients of mail that have not started, ordered by id."""
     is_there = select(agents.c.key).where(agents.c.id == mail.c.recipient).exists()
     found = select(mail.c.recipient).where(mail.c.recipient > after, ~is_there).distinct()
     names = connection.execute(found.order_by(mail.c.recipient).limit(limit)).scalars()
@@ -101,7 +101,7 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
         letters[row.recipient].append(to_mail(row))
     for row in connection.execute(_OFFERS, wanted):
         offers[row.target].append((row.id, HandoffStatus(row.status)))
-    takers = {handoff: name for name, there in snapshots.items() for handoff in _taken(there, offers[name])}
+    takers = {id_: name for name, agent in snapshots.items() for id_ in _with_slots(agent, offers[name])}
     for row in connection.execute(_PLACES, {"values": sorted(takers)}):
         held[takers[row.handoff]].append((row.handoff, row.graph))
     for row in connection.execute(_with_ids(ids), wanted):
@@ -109,17 +109,17 @@ def _departing(connection: Connection, snapshots: Mapping[AgentId, Snapshot | No
     for row in connection.execute(_JOURNALS, wanted):
         entries[row.id].append((row.journal, row.name, row.entry))
     parts = (letters, calls, offers, held, applied, entries)
-    return [Departing(name, there, *(tuple(part[name]) for part in parts)) for name, there in snapshots.items()]
+    return [Departing(name, agent, *(tuple(part[name]) for part in parts)) for name, agent in snapshots.items()]
 
 
-def _taken(snapshot: Snapshot | None, offers: Sequence[tuple[str, HandoffStatus]]) -> Iterator[str]:
-    """Yield the handoffs for which an agent may hold a slot.
+def _with_slots(snapshot: Snapshot | None, offers: Sequence[tuple[str, HandoffStatus]]) -> Iterator[str]:
+    """Yield the ids of handoffs that may hold a slot of an agent.
 
-    Only the agent knows of a handoff whose record was erased.
+    A handoff whose record was erased is known only to the agent.
     """
     yield from (handoff for handoff, status in offers if is_open(status))
     if snapshot is not None:
-        yield from (each.id for each in snapshot.handoffs if each.side is Side.TOOK)
+        yield from (handoff.id for handoff in snapshot.handoffs if handoff.side is Side.TOOK)
 
 
 def _with_ids(most: int) -> Any:
@@ -128,7 +128,7 @@ def _with_ids(most: int) -> Any:
 
 
 def oldest_version(connection: Connection, agent_id: AgentId) -> int:
-    """Return the oldest version that can be rebuilt. Of older ones some databases keep only the events."""
+    """Return the oldest version that can be rebuilt. Some databases keep only the events of older versions."""
     wanted = select(agents.c.key).where(agents.c.id == agent_id)
     key = connection.execute(wanted).scalar_one()
     return int(connection.execute(OLDEST, {"of_agent": key}).scalar_one())
@@ -137,16 +137,16 @@ def oldest_version(connection: Connection, agent_id: AgentId) -> int:
 def turns_of(
     connection: Connection, agent_id: AgentId, after: int, limit: int
 ) -> Sequence[tuple[Snapshot, HistoryEntry]]:
-    """Return the turns with versions above `after`, oldest first, each with the agent's snapshot at that time.
+    """Return the turns with versions above `after`, oldest first, with the agent's snapshot after each.
 
-    after: not older than the version before `oldest_version`.
+    after: at least the version before `oldest_version`.
     """
     agent = connection.execute(select(agents).where(agents.c.id == agent_id)).one()
-    is_its = history.c.agent == agent.key
+    of_agent = history.c.agent == agent.key
     is_whole = history.c.context.is_not(None)
-    nearest = select(func.max(history.c.version)).where(is_its, is_whole, history.c.version <= after + 1)
+    nearest = select(func.max(history.c.version)).where(of_agent, is_whole, history.c.version <= after + 1)
     begins = connection.execute(nearest).scalar_one()
-    wanted = ENTRIES.where(is_its, history.c.version.between(begins, after + limit)).order_by(history.c.version)
+    wanted = ENTRIES.where(of_agent, history.c.version.between(begins, after + limit)).order_by(history.c.version)
     found: list[tuple[Snapshot, HistoryEntry]] = []
     since: list[Row[Any]] = []  # rows since the last full copy
     for row in connection.execute(wanted):
@@ -163,7 +163,7 @@ def graphs_of(connection: Connection) -> list[tuple[str, str]]:
 
 
 def agents_of(connection: Connection, graph: tuple[str, str], *, with_steps: bool) -> tuple[AgentId, ...]:
-    """Return the agents on a graph of this name and version. with_steps: only those that would lose step results."""
+    """Return the agents on a graph of this name and version. with_steps: only agents that would lose step results."""
     name, version = graph
     found = select(agents.c.id).where(agents.c.graph == name, agents.c.graph_version == version).order_by(agents.c.key)
     if with_steps:
@@ -172,13 +172,13 @@ def agents_of(connection: Connection, graph: tuple[str, str], *, with_steps: boo
 
 
 def asked_now(connection: Connection, now: datetime) -> int:
-    """Count the requests whose answer is still awaited: new ones, and those that an owner who is gone began."""
+    """Count the unanswered requests that have not expired, including requests that an earlier owner started."""
     is_asked = and_(requests.c.answered_us.is_(None), requests.c.until_us >= to_us(now))
     return connection.execute(select(func.count()).select_from(requests).where(is_asked)).scalar_one()
 
 
 def counts(connection: Connection) -> Mapping[str, int]:
-    """Return how many rows there are of each kind."""
+    """Return the number of rows of each kind."""
     tables = {"agents": agents, "mail": mail, "invokes": invokes, "steps": steps, "journals": journals}
     return {
         name: connection.execute(select(func.count()).select_from(table)).scalar_one() for name, table in tables.items()

@@ -1,4 +1,4 @@
-"""Conditions on columns that hold ids and graphs of the framework."""
+"""Conditions on columns with ids and graphs of the framework."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
 
 
 def is_of(kind: OwnKind, agent_id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a column has the id of an agent of a kind."""
+    """Whether a column has the id of a framework agent of this kind."""
     return begins(agent_id, kind.agent) if kind.agent.endswith(":") else agent_id == kind.agent
 
 
 def is_framework(agent_id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a column has the id of an agent of the framework, as `is_framework_id` says."""
-    return or_(*(is_of(each, agent_id) for each in OWN_KINDS))
+    """Whether a column has the id of a framework agent, by the rule of `is_framework_id`."""
+    return or_(*(is_of(kind, agent_id) for kind in OWN_KINDS))

@@ -1,4 +1,4 @@
-"""Rows of handoffs, the queries for them, and how they are forgotten."""
+"""Rows of handoffs, their queries, and their deletion."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OFFERED_TO: Final = Single(
 
 
 def handoff_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
-    """Return a row of `handoffs`, without its key. text: writes the packet."""
+    """Return a row of `handoffs`, without its key. text: serializes the packet."""
     return {
         **state_row(record),
         **directed_row(record, text),
@@ -76,11 +76,11 @@ STATE: Final = ("status", "changes", "result")
 """Columns of `handoffs` that change with its state."""
 
 DIRECTED: Final = ("target", "target_graph", "entry_point", "is_new", "reason", "packet", "recipient", "choice")
-"""Columns of `handoffs` that a choice of the target changes."""
+"""Columns of `handoffs` that the choice of a target changes."""
 
 
 def directed_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
-    """Return the columns of `handoffs` that say where it goes, and why. text: writes the packet."""
+    """Return the columns of `handoffs` for its target and the reason. text: serializes the packet."""
     return {
         "target": record.target,
         "target_graph": record.target_graph,
@@ -94,8 +94,8 @@ def directed_row(record: HandoffRecord, text: Callable[[Payload], str] = to_json
 
 
 def state_row(state: HandoffState | HandoffRecord) -> dict[str, Any]:
-    """Return the columns of `handoffs` that change."""
-    changes = [[each.status.value, to_us(each.time), each.details] for each in state.changes]
+    """Return the columns of `handoffs` that change with its state."""
+    changes = [[change.status.value, to_us(change.time), change.details] for change in state.changes]
     return {
         "status": state.status.value,
         "changes": to_json(changes),
@@ -109,10 +109,10 @@ def to_state(status: str, changes: str, result: str | None) -> HandoffState:
 
 
 def to_changes(text: str) -> tuple[HandoffChange, ...]:
-    """Read the changes of a handoff so far. Raises one of UNREADABLE if they are damaged; the offer is always there."""
-    changes = tuple(_to_change(*each) for each in from_json(text))
+    """Read the changes of a handoff, at least the offer. Raises one of UNREADABLE if they are damaged or missing."""
+    changes = tuple(_to_change(*change) for change in from_json(text))
     if not changes:
-        raise ValueError("changes has none")
+        raise ValueError("changes is empty")
     return changes
 
 
@@ -147,7 +147,7 @@ def to_record(row: Row[Any]) -> HandoffRecord:
 
 
 def to_shown(row: Row[Any]) -> HandoffRecord:
-    """Read a handoff from a row of `handoffs`. If the row is damaged, return the parts that can be shown."""
+    """Read a handoff from a row of `handoffs`. If the row is damaged, return its readable parts."""
     try:
         return to_record(row)
     except UNREADABLE as error:
@@ -172,34 +172,34 @@ def to_shown(row: Row[Any]) -> HandoffRecord:
 
 
 def public_id(row: Row[Any]) -> str:
-    """Return the id in a row of `handoffs`. If it is damaged, return an id under which the handoff can be forgotten."""
+    """Return the id in a row of `handoffs`. If it is damaged, return an id that can be used to delete the handoff."""
     return row.id if isinstance(row.id, str) and row.id and not unkept(row.id) else f"{NAMELESS}{row.key}"
 
 
 def forget_handoffs(connection: Connection, agent_ids: Sequence[str]) -> None:
-    """Forget the handoffs in which the agents have a part. One that another agent has accepted keeps its slot."""
+    """Delete the handoffs of these agents. A handoff that another agent has accepted keeps its slot."""
     wanted = {"values": list(agent_ids)}
-    # Slots go first, because only the handoffs tell which slots to free.
+    # Free the slots first: only the handoffs contain which slots to free.
     connection.execute(FREE, wanted)
     connection.execute(FORGET, wanted)
 
 
 def forget_damaged(connection: Connection, handoff: str) -> bool:
-    """Forget a handoff whose row cannot be read, and free its slot. Return False if there is no such row."""
+    """Delete a handoff whose row cannot be read, and free its slot. Return False if there is no such row."""
     for row in connection.execute(select(handoffs).where(_is_named(handoff))):
         if public_id(row) == handoff and to_shown(row).status is HandoffStatus.UNREADABLE:
-            is_it = handoffs.c.key == row.key
-            connection.execute(delete(places).where(places.c.handoff.in_(select(handoffs.c.id).where(is_it))))
-            connection.execute(delete(handoffs).where(is_it))
+            is_row = handoffs.c.key == row.key
+            connection.execute(delete(places).where(places.c.handoff.in_(select(handoffs.c.id).where(is_row))))
+            connection.execute(delete(handoffs).where(is_row))
             return True
     return False
 
 
 def _is_named(handoff: str) -> ColumnElement[bool]:
-    """Whether a row is the handoff with this id, or the one whose damaged id this one replaces."""
-    is_it = handoffs.c.id == handoff
+    """Whether a row is the handoff with this id, or a row with a damaged id that this one replaces."""
+    has_id = handoffs.c.id == handoff
     key = handoff.removeprefix(NAMELESS)
-    return or_(is_it, handoffs.c.key == int(key)) if key != handoff and is_key(key) else is_it
+    return or_(has_id, handoffs.c.key == int(key)) if key != handoff and is_key(key) else has_id
 
 
 def is_offered(connection: Connection, agent_id: str) -> bool:
@@ -209,7 +209,7 @@ def is_offered(connection: Connection, agent_id: str) -> bool:
 
 
 def found_handoffs(query: HandoffQuery) -> Select[Any]:
-    """Select rows of handoffs that may match a query. Whether a row is readable shows only when it is read."""
+    """Select rows of handoffs that may match a query. The reader filters out unreadable rows."""
     key, after = handoffs.c.key, query.after
     behind, order = (key < (after or HIGHEST_NUMBER), key.desc()) if query.newest_first else (key > after, key.asc())
     found = select(handoffs).where(behind).order_by(order).limit(query.limit)
@@ -219,9 +219,9 @@ def found_handoffs(query: HandoffQuery) -> Select[Any]:
         handoffs.c.target: query.target,
         handoffs.c.status: None if query.status in (None, HandoffStatus.UNREADABLE) else str(query.status),
     }
-    asked: list[ColumnElement[bool]] = [column == value for column, value in wanted.items() if value is not None]
+    conditions: list[ColumnElement[bool]] = [column == value for column, value in wanted.items() if value is not None]
     if query.id is not None:
-        asked.append(_is_named(query.id))
-    if query.status is not None and is_open(query.status) and len(asked) == 1:
-        asked.append(IS_OPEN)  # as a literal, to match the partial index; other filters have better indexes
-    return found.where(*asked)
+        conditions.append(_is_named(query.id))
+    if query.status is not None and is_open(query.status) and len(conditions) == 1:
+        conditions.append(IS_OPEN)  # as a literal, to match the partial index; other filters have better indexes
+    return found.where(*conditions)

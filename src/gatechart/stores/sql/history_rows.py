@@ -37,7 +37,7 @@ from gatechart.values.names import AgentId, EventName, StateName
 from gatechart.values.queries import HistoryEntry
 from gatechart.values.trail import begun_at
 
-LEAST: Final = 8  # characters that a turn counts for at least, so that a rebuild never reads very many rows
+LEAST: Final = 8  # minimum characters that a turn counts for, so that a rebuild reads few rows
 EXTRA: Final = 256  # characters of deltas allowed in addition, so that full copies of a small context are rare
 
 _TURN: Final = kinds_of(history)
@@ -46,7 +46,7 @@ _APART: Final = (
     "entered",
     "handoffs",
     "transfers",
-)  # columns of `agents` in which `history` keeps what has changed
+)  # columns of `agents` whose changes `history` stores separately
 _WHOLE: Final = (*_APART, "context", "graph_version", "fingerprint")  # see `whole_copy`
 
 _before = history.alias("version_before")
@@ -69,7 +69,7 @@ OLDEST: Final = select(func.min(history.c.version)).where(_IS_WHOLE)
 
 
 class Delta(NamedTuple):
-    """The difference that a history row keeps of a turn's context, as JSON text. None if nothing changed."""
+    """The change of the context in a history row, as JSON text. None if nothing changed."""
 
     changed: str | None
     appended: str | None
@@ -77,16 +77,16 @@ class Delta(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the row also holds a full copy."""
+        """Whether the row also contains a full copy."""
         return self.deltas == 0
 
 
 def delta_of(turn: TurnRecord, deltas: int) -> Delta:
-    """Return what a turn changed. deltas: characters of deltas since the agent's last full copy.
+    """Compute the delta of a turn. deltas: characters of deltas since the agent's last full copy.
 
-    A full copy is made if the turn starts the agent, if the graph or the fields have changed, or if the deltas are more
-    than twice the context. Twice as much change pays for each copy, so the history stays in proportion to what was
-    added, however large a context grows.
+    The row gets a full copy if the turn starts the agent, if the graph or its fields have changed, or if the deltas
+    exceed twice the context. A copy is thus paid for by twice its size of changes, so the history grows in proportion
+    to the changes, however large a context is.
     """
     before, after = turn.previous, turn.snapshot
     if before is None:
@@ -94,18 +94,18 @@ def delta_of(turn: TurnRecord, deltas: int) -> Delta:
     changed = appended = None
     is_enough = before.fingerprint == after.fingerprint and before.graph_version == after.graph_version
     if before.context_text != after.context_text:
-        told = difference(before.context_text, after.context_text)
-        changed, appended = told.texts()
-        is_enough = is_enough and told.is_enough
+        change = difference(before.context_text, after.context_text)
+        changed, appended = change.texts()
+        is_enough = is_enough and change.is_enough
     deltas += max(len(changed or "") + len(appended or ""), LEAST)
     is_enough = is_enough and deltas <= 2 * len(after.context_text) + EXTRA
     return Delta(changed, appended, deltas if is_enough else 0)
 
 
 def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of `history` for the agent with this key. Its own key and NULL columns are left out.
+    """Build a row of `history` for the agent with this key. Omits its own key and NULL columns.
 
-    row: the columns of `agents` that the turn sets. Values that both tables hold are serialized once.
+    row: the columns of `agents` that the turn sets. Values in both tables are serialized once.
     """
     event, before, after = turn.event, turn.previous, turn.snapshot
     usual = _usual_label(before.configuration if before else (), event.name, after.configuration)
@@ -133,7 +133,7 @@ def history_row(turn: TurnRecord, key: int, delta: Delta, row: Mapping[str, Any]
 
 
 def whole_copy(snapshot: Snapshot) -> dict[str, str | None]:
-    """Return the columns that let a row of `history` give its snapshot without the rows before it."""
+    """Return the columns that make a row of `history` a full copy, readable without earlier rows."""
     return {
         "memory": json_or_null(snapshot.memory),
         "entered": json_or_null(snapshot.entered),
@@ -155,7 +155,7 @@ def _kept_apart(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _usual_label(source: Sequence[StateName], event: EventName, target: Sequence[StateName]) -> str:
-    """Return the label of the transition between two leaves, or within one. The row implies it, so it is not stored.
+    """Return the label of the transition between two leaves, or within one. It is not stored, as the row implies it.
 
     >>> _usual_label(["IDLE"], "STARTED", ["WORKING"]), _usual_label(["IDLE"], "NOTED", ["IDLE"])
     ('IDLE --STARTED--> WORKING', 'IDLE --NOTED')
@@ -170,13 +170,13 @@ def entries_of(agent_id: AgentId) -> Select[Any]:
 
 
 def to_shown_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
-    """Read an entry as `to_entry` does. If the row is damaged, return the parts that can be shown."""
+    """Read an entry as `to_entry` does. If the row is damaged, return its readable parts."""
     try:
         return to_entry(row, agent_id)
     except UNREADABLE as error:
         problem = tell(row, error, "history", "key")
-        told = Event(text_of(row.event), {}, from_us(number_of(row.time_us)), text_of(row.event_id) or None)
-        return HistoryEntry(agent_id, number_of(row.version), told, (), (), (problem,), {}, Status.UNREADABLE, 0)
+        event = Event(text_of(row.event), {}, from_us(number_of(row.time_us)), text_of(row.event_id) or None)
+        return HistoryEntry(agent_id, number_of(row.version), event, (), (), (problem,), {}, Status.UNREADABLE, 0)
 
 
 def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
@@ -198,7 +198,7 @@ def to_entry(row: Row[Any], agent_id: AgentId) -> HistoryEntry:
         changed=json_or(changed, {}),
         status=Status(row.status or Status.ACTIVE),
         took_us=row.took_us,
-        guard_errors=tuple(GuardError(*each) for each in json_or(row.guard_errors, ())),
+        guard_errors=tuple(GuardError(*error) for error in json_or(row.guard_errors, ())),
         appended={name: tuple(items) for name, items in json_or(row.appended, {}).items()},
         fired=to_fired(row.fired),
     )
@@ -220,10 +220,10 @@ def snapshot_at(connection: Connection, agent: Row[Any], version: int) -> Snapsh
 
 
 def snapshot_of(agent: Row[Any], rows: Sequence[Row[Any]]) -> Snapshot:
-    """Build a snapshot from rows that begin with a full copy. Raises one of UNREADABLE if a row is damaged."""
+    """Build a snapshot from rows, the first of them a full copy. Raises one of UNREADABLE if a row is damaged."""
     whole, last = rows[0], rows[-1]
     context = patched(whole.context, [(row.changed, row.appended) for row in rows[1:]])
-    json_object(context, "context")  # an agent must not go back to a context that cannot be read
+    json_object(context, "context")  # an agent must not be rolled back to an unreadable context
     return Snapshot(
         agent_id=agent.id,
         graph=agent.graph,

@@ -1,4 +1,4 @@
-"""Rows of hosts, each with its newest sign of life."""
+"""Rows of hosts with their latest signs of life."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALL: Final = select(hosts).order_by(hosts.c.started_us, hosts.c.id)
 
 
 def beat(host: HostRecord, forget_before: datetime) -> Callable[[Connection], None]:
-    """Return the work that keeps a sign of life, and forgets hosts whose last one is too old, or of too many."""
+    """Return the work that stores a sign of life, and deletes hosts with too old ones, or in excess of the limit."""
     row = {
         "id": host.id,
         "role": host.role.value,
@@ -39,7 +39,7 @@ def beat(host: HostRecord, forget_before: datetime) -> Callable[[Connection], No
 
 
 def leave(host_id: str) -> Callable[[Connection], None]:
-    """Return the work that forgets a host."""
+    """Return the work that deletes a host."""
 
     def write(connection: Connection) -> None:
         connection.execute(delete(hosts).where(hosts.c.id == host_id))
@@ -48,9 +48,9 @@ def leave(host_id: str) -> Callable[[Connection], None]:
 
 
 def stored_hosts(connection: Connection) -> Sequence[HostRecord]:
-    """Return the hosts that can be read, in the order started; others are logged."""
+    """Return the readable hosts, in the order started; unreadable rows are logged."""
     found = (readable(row, _to_host, "hosts", "id") for row in connection.execute(_ALL))
-    return [each for each in found if each is not None]
+    return [host for host in found if host is not None]
 
 
 def _to_host(row: Row[Any]) -> HostRecord:

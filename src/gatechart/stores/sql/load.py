@@ -1,4 +1,4 @@
-"""Loading what a batch of units touches, with one query for each kind of row."""
+"""Load the rows that a batch of units touches, with one query for each kind of row."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ SLOTS_HELD: Final = Single(
 
 
 class Stored:
-    """The stored rows that a batch touches. Fulfils `Loaded`. Kinds that the batch does not touch cost no query."""
+    """The stored rows that a batch touches. Fulfils `Loaded`. Other kinds of rows cost no query."""
 
     def __init__(self, connection: Connection, units: Sequence[Unit]) -> None:
-        """Load what the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
+        """Load the rows that the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
         wanted = _touched(units)
         self.agents: dict[AgentId, _Agent] = {}  # of the turns
         self.versions: dict[AgentId, int] = {}  # see Loaded
@@ -113,10 +113,10 @@ class Stored:
         self._mail: dict[int, Mail] = {}
         self._keys: Mapping[Invocation, int] = {}
         self._results: frozenset[tuple[Invocation, str]] = frozenset()
-        self._writers: Mapping[AgentId, int] = {}  # the keys of agents that journals belong to
+        self._writers: Mapping[AgentId, int] = {}  # the keys of agents with journals to write
         self._entries: frozenset[tuple[AgentId, str, str]] = frozenset()
         self._handoffs: Mapping[str, HandoffState] = {}
-        self.works: Mapping[str, Work] = {}  # where handoffs count as open work, by id
+        self.works: Mapping[str, Work] = {}  # the counters of handoffs, by id
         self._slots: Mapping[str, str] = {}
         self._slots_held: Mapping[str, int] = {}
         if wanted.agent_ids:
@@ -192,7 +192,7 @@ class Stored:
             self.versions[agent_id] = version
         new = [agent_id for agent_id in agent_ids if agent_id not in self.agents]
         if new:
-            # Only the owner adds agents, so no other key can come in between.
+            # Only the owner adds agents, so no other process can take these keys.
             ((last,),) = LAST_KEY.all(connection)
             self.agents |= {agent_id: (key, 0) for key, agent_id in enumerate(new, last + 1)}
 
@@ -202,21 +202,21 @@ class Stored:
         self._applied = {(row.id, row.event_id): (row.event, _canonical(row.payload)) for row in applied}
         waiting = connection.execute(NAMED, wanted)
         self._named = {(row.recipient, row.event_id): to_shown(row) for row in waiting}
-        self._mail |= {each.number: each for each in self._named.values()}
+        self._mail |= {letter.number: letter for letter in self._named.values()}
 
-    def _load_invocations(self, connection: Connection, asked: Sequence[tuple[Invocation, str]]) -> None:
+    def _load_invocations(self, connection: Connection, wanted: Sequence[tuple[Invocation, str]]) -> None:
         rows = [
-            (place, call.agent_id, call.state, call.epoch, call.invoke, name)
-            for place, (call, name) in enumerate(asked)
+            (index, call.agent_id, call.state, call.epoch, call.invoke, name)
+            for index, (call, name) in enumerate(wanted)
         ]
         found = connection.execute(ACTIVE, {"rows": rows}).all()
-        self._keys = {asked[row.place][0]: row.key for row in found}
-        self._results = frozenset(asked[row.place] for row in found if row.recorded is not None)
+        self._keys = {wanted[row.place][0]: row.key for row in found}
+        self._results = frozenset(wanted[row.place] for row in found if row.recorded is not None)
 
-    def _load_entries(self, connection: Connection, asked: Sequence[tuple[AgentId, str, str]]) -> None:
-        found = connection.execute(JOURNALS, {"rows": [(place, *each) for place, each in enumerate(asked)]}).all()
-        self._writers = {asked[row.place][0]: row.key for row in found}
-        self._entries = frozenset(asked[row.place] for row in found if row.written is not None)
+    def _load_entries(self, connection: Connection, wanted: Sequence[tuple[AgentId, str, str]]) -> None:
+        found = connection.execute(JOURNALS, {"rows": [(index, *entry) for index, entry in enumerate(wanted)]}).all()
+        self._writers = {wanted[row.place][0]: row.key for row in found}
+        self._entries = frozenset(wanted[row.place] for row in found if row.written is not None)
 
     def _load_handoffs(self, connection: Connection, wanted: _Touched) -> None:
         ids = sorted(wanted.handoffs)
@@ -229,12 +229,12 @@ class Stored:
 
 
 def _consumable(connection: Connection, numbers: Sequence[int]) -> frozenset[int]:
-    """Return those of the numbers whose mail waits."""
+    """Return the numbers of mail that waits."""
     return frozenset(number for (number,) in WAITING.all(connection, sorted(numbers)))
 
 
 def _canonical(payload: Any) -> str:
-    """Return a row's payload as canonical JSON. If it is damaged, return a text that equals no JSON."""
+    """Return a row's payload as canonical JSON. If it is damaged, return a text that is not JSON."""
     try:
         return canonical_json(json_object(payload, "payload"))
     except UNREADABLE:
@@ -247,19 +247,19 @@ def _pairs(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Touched:
-    """What a batch of units touches."""
+    """Collects the ids and numbers that a batch of units touches."""
 
     agent_ids: list[AgentId] = field(default_factory=list)  # of the turns, in order
     consumed: list[int] = field(default_factory=list)  # numbers of mail that turns consume
     numbers: list[int] = field(default_factory=list)  # of mail that is changed or ended
     names: list[MailId] = field(default_factory=list)  # of mail that is sent, or waits again
-    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # the step is "" for anything else
+    steps: list[tuple[Invocation, str]] = field(default_factory=list)  # step "": only the invocation
     entries: list[tuple[AgentId, str, str]] = field(default_factory=list)  # of journals: agent, journal and name
     handoffs: set[str] = field(default_factory=set)  # changed, or about to get a slot
     graphs: set[str] = field(default_factory=set)  # of requested slots
 
     def add_effect(self, effect: Effect) -> None:
-        """Note what an effect touches."""
+        """Add the data that an effect touches."""
         match effect:
             case Send(recipient, id=mail_id):
                 self._add_name(recipient, mail_id)
@@ -272,12 +272,12 @@ class _Touched:
             case ReplaceInvocation(invocation):
                 self.steps.append((invocation, ""))
             case Offer() | Timer() | CancelTimer() | Cancel() | CancelAll() | StartInvoke():
-                pass  # the id of an offer is new: the turn that makes it draws it
+                pass  # the turn generates the id of an offer, so it is new
             case _:
                 refuse_unknown(effect)
 
     def add_task(self, task: StoreTask) -> None:
-        """Note what a task touches."""
+        """Add the data that a task touches."""
         match task:
             case Posting(mail):
                 self._add_name(mail.recipient, mail.id)
@@ -315,15 +315,15 @@ class _Touched:
 
 
 def _touched(units: Sequence[Unit]) -> _Touched:
-    """Return what the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
-    noted = _Touched()
+    """Collect the data that the units touch. Raises UnknownEffectError for a unit or an effect of an unknown class."""
+    touched = _Touched()
     for unit in units:
         if isinstance(unit, TurnRecord):
-            noted.agent_ids.append(unit.snapshot.agent_id)
+            touched.agent_ids.append(unit.snapshot.agent_id)
             if unit.consumes is not None:
-                noted.consumed.append(unit.consumes)
+                touched.consumed.append(unit.consumes)
             for effect in unit.effects:
-                noted.add_effect(effect)
+                touched.add_effect(effect)
         elif not isinstance(unit, BreakerChange):
-            noted.add_task(unit)
-    return noted
+            touched.add_task(unit)
+    return touched

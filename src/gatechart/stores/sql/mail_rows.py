@@ -1,4 +1,4 @@
-"""Rows of mail and of invocations, and the queries for them."""
+"""Rows of mail and of invocations, and their queries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INVOKE: Final = kinds_of(invokes, "id", "graph", "graph_version")
 
 
 def mail_row(mail: Mail, text: Callable[[Payload], str] = to_json) -> dict[str, Any]:
-    """Return a row of `mail`. text: writes the payload."""
+    """Build a row of `mail`. text: serializes the payload."""
     return {
         "number": mail.number,
         "recipient": mail.recipient,
@@ -57,7 +57,7 @@ def mail_row(mail: Mail, text: Callable[[Payload], str] = to_json) -> dict[str, 
 
 
 def new_mail_row(mail: Mail, text: Callable[[Payload], str]) -> dict[str, Any]:
-    """Return a row of `mail` without the columns that are NULL. text: writes the payload."""
+    """Build a row of `mail` without NULL columns. text: serializes the payload."""
     return without_nulls(**mail_row(mail, text))
 
 
@@ -85,7 +85,7 @@ def to_mail(row: Row[Any]) -> Mail:
 
 
 def to_shown(row: Row[Any]) -> Mail:
-    """Read mail from a row of `mail`. If the row is damaged, return the parts that can be shown."""
+    """Read mail from a row of `mail`. If the row is damaged, return its readable parts."""
     try:
         return to_mail(row)
     except UNREADABLE as error:
@@ -118,7 +118,7 @@ _LATEST_US: Final = to_us(LATEST)
 
 
 def found_mail(query: MailQuery) -> Select[Any]:
-    """Select rows of mail that may match a query. Whether a row is readable shows only when it is read."""
+    """Select rows of mail that may match a query. The reader filters out unreadable rows."""
     found = _mail(query.after, query.limit)
     if query.recipient is not None:
         found = found.where(mail.c.recipient == query.recipient)
@@ -139,8 +139,8 @@ def waiting_mail(after: int, limit: int) -> Select[Any]:
 def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
     """Select waiting mail with a due time, after a position in its order.
 
-    Mail that is due later than the last moment of datetime is left out. Mail that is due before the first one counts as
-    due at that moment, and there the database knows the order.
+    Omits mail that is due after the last moment of datetime. Mail that is due before the first one counts as due at
+    that moment, where the database compares the stored times.
     """
     moment, number = after
     due_us: Any = to_us(moment)
@@ -158,10 +158,10 @@ def due_mail(after: tuple[datetime, int], limit: int) -> Select[Any]:
 
 
 def backlog_size(backlog: Backlog, most: int) -> Select[Any]:
-    """Count how much mail without a sender waits in a backlog, up to `most`."""
+    """Count the waiting mail without a sender in a backlog, up to `most`."""
     is_unclaimed = WAITS & ~exists().where(agents.c.id == mail.c.recipient)
-    in_it = is_unclaimed if backlog is Backlog.UNCLAIMED else TIMED
-    found = select(mail.c.number).where(in_it, mail.c.sender.is_(None)).limit(most)
+    is_member = is_unclaimed if backlog is Backlog.UNCLAIMED else TIMED
+    found = select(mail.c.number).where(is_member, mail.c.sender.is_(None)).limit(most)
     return select(func.count()).select_from(found.subquery())
 
 
@@ -177,10 +177,10 @@ def running_invokes(agent_id: AgentId | None, after: int, limit: int) -> Select[
 
 def recorded_steps(invocation: Invocation) -> Select[Any]:
     """Select the names and results of an invocation's steps."""
-    of_it = (agents.c.id, invokes.c.state, invokes.c.epoch, invokes.c.invoke)
+    columns = (agents.c.id, invokes.c.state, invokes.c.epoch, invokes.c.invoke)
     wanted = (invocation.agent_id, invocation.state, invocation.epoch, invocation.invoke)
     found = select(steps.c.name, steps.c.result).select_from(steps.join(invokes).join(agents))
-    return found.where(*(column == value for column, value in zip(of_it, wanted, strict=True)))
+    return found.where(*(column == value for column, value in zip(columns, wanted, strict=True)))
 
 
 def journal_of(agent_id: AgentId, journal: str) -> Select[Any]:

@@ -1,4 +1,4 @@
-"""Opening the database that a URL names, for reading or writing; creating it and upgrading it."""
+"""Open the database at a URL, for reading or writing; create it and upgrade it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
     database = located(url)
     if database.is_absent():
         raise StoreMissingError(database.name)
-    async with _held(database, Claim.REFUSED) as hold:
+    async with _owning(database, Claim.REFUSED) as hold:
         check_upgradable(await _schema(hold.reader, database.write_errors()), database.name)
 
         def upgrade(connection: Connection) -> tuple[str | None, str]:
@@ -57,7 +57,7 @@ async def upgrade_database(url: str) -> tuple[str | None, str]:
             before, after = upgrade_schema(connection, database.name)
             _check_whole(found_in(connection)[1], database)
             if before != after:
-                raise_epoch(connection)  # stops an owner that has lost its lock and does not know it yet
+                raise_epoch(connection)  # stops an owner that has lost its lock without noticing
             return before, after
 
         return await hold.writer.run(upgrade)
@@ -93,19 +93,19 @@ async def _open_to_read(database: Database) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def _open_to_write(database: Database, claim: Claim, to: str | None = None) -> AsyncIterator[SqlStore]:
-    """Open the store as its owner. to: where its agents may have moved."""
-    async with _held(database, claim) as hold:
+    """Open the store as its owner. to: the home that its agents may have moved to."""
+    async with _owning(database, claim) as hold:
         is_new = database.is_absent() or await _is_empty(hold.reader, database, database.write_errors())
 
         def begin(connection: Connection) -> tuple[int, int]:
-            # All in one transaction: `confirm` notices a runtime that seized the lock meanwhile before the epoch rises.
+            # One transaction: `confirm` detects that another runtime has seized the lock before the epoch is raised.
             if is_new:
                 create_schema(connection)
             hold.confirm(connection)
             check_not_moved(connection, database.name, to)
-            begun = raise_epoch(connection), database.last_number(connection)
+            ownership = raise_epoch(connection), database.last_number(connection)
             hold.settle()
-            return begun
+            return ownership
 
         epoch, last = await hold.writer.run(begin)
         async with hold.notifier() as notifier:
@@ -113,8 +113,8 @@ async def _open_to_write(database: Database, claim: Claim, to: str | None = None
 
 
 @asynccontextmanager
-async def _held(database: Database, claim: Claim) -> AsyncIterator[Hold]:
-    """Own the database until the end. Raises as `claimed` does."""
+async def _owning(database: Database, claim: Claim) -> AsyncIterator[Hold]:
+    """Own the database until exit. Raises as `claimed` does."""
     async with database.holding() as hold:
         await claimed(hold, database, claim)
         yield hold
@@ -145,13 +145,13 @@ async def _schema(reader: Reader, named: AbstractContextManager[None]) -> str | 
 
 
 def located(store: str) -> Database:
-    """Return the database that a URL names. Raises StoreUrlError, StoreUnreadableError."""
+    """Return the database at a URL. Raises StoreUrlError, StoreUnreadableError."""
     if store == MEMORY_URL:
-        raise StoreUrlError(store, "it keeps nothing")
+        raise StoreUrlError(store, "it stores nothing")
     try:
         url = _decoded(make_url(store))
     except (ArgumentError, ValueError):
-        raise StoreUrlError(store, "it is no URL") from None
+        raise StoreUrlError(store, "it is not a URL") from None
     problem = _server_problem(url) if url.drivername == SERVER else _problem(url)
     if problem:
         raise StoreUrlError(url.render_as_string() if url.drivername == SERVER else store, problem)
@@ -159,7 +159,7 @@ def located(store: str) -> Database:
 
 
 def _decoded(url: URL) -> URL:
-    """Return the URL with its path decoded, which SQLAlchemy does itself since 2.1."""
+    """Return the URL with its path decoded, as SQLAlchemy does since 2.1."""
     is_decoded = make_url("sqlite:///%25").database == "%"
     return url if is_decoded or url.database is None else url.set(database=unquote(url.database))
 
@@ -184,7 +184,7 @@ def _located_file(store: str, url: URL) -> SqliteFile:
 
 
 def _problem(url: URL) -> str:
-    """Describe what is wrong with the URL. Empty if nothing is."""
+    """Describe the problem with the URL; empty if there is none."""
     if url.drivername != FILE:
         return f"{url.drivername!r} is not supported"
     if url.host or url.port or url.username or url.password:
@@ -192,7 +192,7 @@ def _problem(url: URL) -> str:
     if not url.database or url.database == ":memory:":
         return "it names no file"
     if "\0" in url.database:
-        return "no file name can have the character NUL"
+        return "a file name cannot contain the character NUL"
     return _query_problem(url, ("timeout",))
 
 
@@ -208,13 +208,13 @@ def _query_problem(url: URL, known: Sequence[str]) -> str:
     unknown = ", ".join(name for name in url.query if name not in known)
     if unknown:
         others = "".join(f"{name}, " for name in known if name != "timeout")
-        return f"it has the unknown parameter {unknown}; there is {others}timeout, in seconds"
-    return "" if _is_number(url.query.get("timeout", "0")) else "its timeout is not one number of seconds"
+        return f"it has the unknown parameter {unknown}; the parameters are {others}timeout, in seconds"
+    return "" if _is_number(url.query.get("timeout", "0")) else "its timeout is not a number of seconds"
 
 
 def _path_problem(path: Path) -> str:
     if not path.parent.is_dir():
-        return f"there is no folder {path.parent}"
+        return f"the folder {path.parent} does not exist"
     return f"{path} is a folder" if path.is_dir() else ""
 
 

@@ -24,7 +24,7 @@ from gatechart.stores.sql.tables import owner
 T = TypeVar("T")
 
 EPOCH: Final = Single(select(owner.c.epoch))
-GUARDED: Final = Single(select(owner.c.epoch).with_for_update(read=True))  # locks the row: no epoch begins meanwhile
+GUARDED: Final = Single(select(owner.c.epoch).with_for_update(read=True))  # locks the row: no new epoch can start
 TAKEN: Final = Single(select(owner.c.epoch).with_for_update())
 
 
@@ -37,23 +37,23 @@ def raise_epoch(connection: Connection) -> int:
 
 
 def in_epoch(epoch: int, name: str, work: Callable[[Connection], T], connection: Connection) -> T:
-    """Return the result of the work, done in the owner's transaction: no later epoch can begin until it ends.
+    """Do the work in the owner's transaction and return its result. No later epoch can start until it ends.
 
-    Raises OwnershipLostError, before the work, if one has begun already.
+    Raises OwnershipLostError, before the work, if a later epoch has started already.
     """
     check_epoch(connection, epoch, name, GUARDED)
     return work(connection)
 
 
 def check_epoch(connection: Connection, epoch: int, name: str, question: Single = EPOCH) -> None:
-    """Raise OwnershipLostError if a later epoch has begun. question: how the database is asked for the epoch."""
+    """Raise OwnershipLostError if a later epoch has started. question: the query for the epoch."""
     current = _epoch(question, connection)
     if current != epoch:
         raise OwnershipLostError(name, epoch, current)
 
 
 def owned(connection: Connection, name: str) -> StoreOwnedError:
-    """Return the error that names the owner, as far as the database knows it."""
+    """Return the error that names the owner, if the database has recorded it."""
     is_written = inspect(connection).has_table(owner.name)
     row = connection.execute(select(owner)).one_or_none() if is_written else None
     return StoreOwnedError(name, row.host, row.pid, from_us(row.since_us)) if row else unknown_owner(name)
@@ -69,31 +69,31 @@ def current_epoch(connection: Connection) -> int:
     return _epoch(EPOCH, connection)
 
 
-def _epoch(asked: Single, connection: Connection) -> int:
-    found = asked.all(connection)
+def _epoch(query: Single, connection: Connection) -> int:
+    found = query.all(connection)
     return found[0][0] if found else 0
 
 
 logger = logging.getLogger(__name__)
 
-LOOK_S: Final = 0.25  # between two attempts of a standby, which must take over within two seconds
-AGAIN_S: Final = 0.05
-TELL_S: Final = 60.0  # between two log lines of a standby that still waits
+LOOK_S: Final = 0.25  # between two attempts of a standby, as it must take over within two seconds
+RETRY_S: Final = 0.05
+LOG_INTERVAL_S: Final = 60.0  # between two log lines of a standby that still waits
 
 
 class Claim(Enum):
     """What to do if another runtime owns the database."""
 
     REFUSED = "refused"
-    STANDBY = "standby"  # wait until it ends
-    TAKE_OVER = "take over"  # take its ownership away
+    STANDBY = "standby"  # wait until the owner ends
+    TAKE_OVER = "take over"  # take over from the owner
 
 
 async def claimed(hold: Hold, database: Database, claim: Claim) -> None:
     """Wait until this runtime holds the database. Raises StoreOwnedError, and as `Hold.seize` does."""
     if claim is Claim.STANDBY:
-        await _stood_by(hold, database)
-    elif not await _taken_soon(hold):
+        await _stand_by(hold, database)
+    elif not await _take_within_grace(hold):
         error = await owned_error(hold, database)
         if claim is Claim.REFUSED:
             raise error
@@ -101,13 +101,13 @@ async def claimed(hold: Hold, database: Database, claim: Claim) -> None:
         await hold.seize()
 
 
-async def _taken_soon(hold: Hold) -> bool:
-    """Take the lock within the time that a dead owner's lock may need to become free. Return whether that worked."""
+async def _take_within_grace(hold: Hold) -> bool:
+    """Try to take the lock until a dead owner's lock would have been released. Return whether it worked."""
     deadline = monotonic() + hold.grace_s
     while not await hold.take():
         if monotonic() >= deadline:
             return False
-        await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(RETRY_S)
     return True
 
 
@@ -119,15 +119,15 @@ async def owned_error(hold: Hold, database: Database) -> StoreOwnedError:
         return await hold.reader.run(lambda connection: owned(connection, database.name))
 
 
-async def _stood_by(hold: Hold, database: Database) -> None:
-    """Wait until the owner is gone. Raises as `Hold.take` does if the first attempt fails, when waiting is useless."""
+async def _stand_by(hold: Hold, database: Database) -> None:
+    """Wait until the owner is gone. Raises as `Hold.take` does if the first attempt fails: waiting is useless."""
     if await hold.take():
         return
-    began, waits, fails = monotonic(), _Seldom(), _Seldom()
+    began, waits, fails = monotonic(), _RateLimit(), _RateLimit()
     while True:
         if waits.is_due():
             logger.info("standing by until the owner is gone", extra=await _owner(hold, database))
-        await asyncio.sleep(LOOK_S)  # ends if the opening is cancelled
+        await asyncio.sleep(LOOK_S)  # ends if the caller cancels
         try:
             if await hold.take():
                 break
@@ -137,27 +137,27 @@ async def _stood_by(hold: Hold, database: Database) -> None:
                 trace = error if is_new else None
                 extra = {"store": database.name, "problem": str(error)}
                 logger.warning(
-                    "a standby cannot look whether the owner is gone; it goes on", extra=extra, exc_info=trace
+                    "a standby cannot check whether the owner is gone; it keeps waiting", extra=extra, exc_info=trace
                 )
     logger.info("the owner is gone; taking over", extra={"waited_s": round(monotonic() - began, 1)})
 
 
-class _Seldom:
-    """A limit for a repeated message: at once, then every TELL_S seconds."""
+class _RateLimit:
+    """A rate limit for a repeated message: at once, then every LOG_INTERVAL_S seconds."""
 
     def __init__(self) -> None:
-        self._told: float | None = None
+        self._logged: float | None = None
 
     @property
     def is_new(self) -> bool:
-        """Whether the message was never due before."""
-        return self._told is None
+        """Whether the message was not due yet."""
+        return self._logged is None
 
     def is_due(self) -> bool:
-        """Whether the message is due now. If it is, it counts as sent."""
-        if self._told is not None and monotonic() - self._told < TELL_S:
+        """Whether the message is due now. If so, it counts as sent."""
+        if self._logged is not None and monotonic() - self._logged < LOG_INTERVAL_S:
             return False
-        self._told = monotonic()
+        self._logged = monotonic()
         return True
 
 
@@ -173,13 +173,13 @@ def _facts(error: StoreOwnedError) -> dict[str, object]:
 
 
 def moved_to(connection: Connection) -> tuple[str, datetime] | None:
-    """Return where the agents live now, and since when; None if they live here."""
+    """Return the new home of the agents, and when they moved there; None if they are here."""
     row = connection.execute(select(owner.c.moved_to, owner.c.moved_us)).one_or_none()
     return None if row is None or row.moved_to is None else (row.moved_to, from_us(row.moved_us))
 
 
 def seal(connection: Connection, to: str) -> None:
-    """Record that the agents live elsewhere from now on. Called by the owner."""
+    """Record that the agents have moved to another home. Called by the owner."""
     connection.execute(update(owner).values(moved_to=to, moved_us=to_us(datetime.now(UTC))))
 
 

@@ -29,7 +29,7 @@ IS_HELD: Final = text(f"SELECT pid {HOLDER}")
 
 CHANNEL: Final = "gatechart_requests"
 NOTIFY: Final = text(f"SELECT pg_notify('{CHANNEL}', '')")
-LOOK_S: Final = 2.0  # then the owner looks anyway: a connection may be lost silently
+LOOK_S: Final = 2.0  # after this, the owner checks anyway: a connection may be lost silently
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ class _Transactions:
 class _ServerHold:
     """See Hold."""
 
-    grace_s = 0.5  # the server notices a death a moment later
+    grace_s = 0.5  # the server notices a death with a short delay
 
     def __init__(self, database: PostgresDatabase, url: URL, reader: Reader, session: Session) -> None:
         self.reader = reader
@@ -126,7 +126,7 @@ class _ServerHold:
             return await self.writer.take()
 
     async def seize(self) -> None:
-        """See Hold. Ends the owner's session, along with the transaction in which it may be frozen."""
+        """See Hold. Ends the owner's session, and with it a transaction that a frozen owner left open."""
         with self._database.write_errors():
             await self.writer.seize()
 
@@ -150,12 +150,12 @@ class _ServerHold:
 
 
 class ServerNotifier:
-    """A notifier with its own connection, which it replaces if it is lost. See Notifier."""
+    """A notifier with a dedicated connection, replaced when it is lost. See Notifier."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._connection: AsyncConnection | None = None
-        self._rings = asyncio.Event()
+        self._notified = asyncio.Event()
 
     def listen(self) -> None:
         """See Notifier. Nothing to do: it always listens."""
@@ -165,8 +165,8 @@ class ServerNotifier:
         await self.connect()
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_S):
-                await self._rings.wait()
-        self._rings.clear()
+                await self._notified.wait()
+        self._notified.clear()
 
     async def connect(self) -> None:
         """Listen for notifications from now on, if the server allows it."""
@@ -177,7 +177,7 @@ class ServerNotifier:
             self._connection = await self._engine.connect()
             await (await self._driver(self._connection)).add_listener(CHANNEL, self._notify)
         except FAILURES as error:
-            logger.warning("nobody can be heard who asks; the owner looks for itself", exc_info=error)
+            logger.warning("cannot listen for notifications of requests; the owner polls instead", exc_info=error)
             await self.close()
 
     async def close(self) -> None:
@@ -188,10 +188,10 @@ class ServerNotifier:
                 await connection.invalidate()  # it still listens, so the pool must not reuse it
                 await connection.close()
 
-    def _notify(self, *_told: object) -> None:
-        self._rings.set()
+    def _notify(self, *_arguments: object) -> None:
+        self._notified.set()
 
     @staticmethod
     async def _driver(connection: AsyncConnection) -> Any:
-        """Return the driver's own connection."""
+        """Return the connection of the driver."""
         return (await connection.get_raw_connection()).driver_connection

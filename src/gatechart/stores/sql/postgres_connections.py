@@ -1,4 +1,4 @@
-"""PostgreSQL connections with the right settings, and gatechart's errors for those of the driver."""
+"""PostgreSQL connections with the right settings, and the translation of the driver's errors."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ TIMEOUT_S: Final = 30.0  # for a connection or a statement, unless the URL has `
 KEEPALIVE: Final = {"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3"}
 KEPT_STATEMENTS: Final = 500  # prepared per connection: more than gatechart has
 
-# What SQLAlchemy's cursor raises where it is used directly; before 2.1 there was no common name for it.
+# Raised by SQLAlchemy's cursor when it is used directly; before 2.1 it had no common name.
 CURSOR_ERROR: Final[Any] = getattr(sqlalchemy_errors, "EmulatedDBAPIException", AsyncAdapt_asyncpg_dbapi.Error)
 
 FAILURES: Final[tuple[type[Exception], ...]] = (
     *(DBAPIError, CURSOR_ERROR, OSError),
-    *(PostgresError, InterfaceError, InternalClientError),  # before 2.1, as long as there is no connection
+    *(PostgresError, InterfaceError, InternalClientError),  # before 2.1, while there is no connection
 )
 
 UNKEPT: Final = (ValueError, TypeError, OverflowError)  # from values that no column accepts
@@ -48,7 +48,7 @@ _Kinds: TypeAlias = Mapping[str, Callable[[str, str], GatechartError]]  # by SQL
 
 
 def writing_engine(url: URL) -> AsyncEngine:
-    """Create an engine for one connection. If its host is gone, the server soon ends it and frees its locks."""
+    """Create an engine for one connection. If its host is gone, the server soon closes it and frees its locks."""
     engine = create_async_engine(_bare(url), poolclass=NullPool, isolation_level="READ COMMITTED", **_options(url))
     return _prepared(engine)
 
@@ -67,12 +67,12 @@ def reading_engine(url: URL) -> AsyncEngine:
 
 
 def state_of(error: BaseException) -> str:
-    """Return the SQLSTATE of an error, or an empty text if the server gave none."""
+    """Return the SQLSTATE of an error, or an empty text if it has none."""
     return getattr(_cause(error), "sqlstate", None) or ""
 
 
 def is_cut(error: BaseException) -> bool:
-    """Whether the connection is no longer usable, or could not be made."""
+    """Whether the connection is unusable, or could not be established."""
     cause = _cause(error)
     is_noted = isinstance(error, DBAPIError) and error.connection_invalidated
     is_of_driver = isinstance(cause, InterfaceError | InternalClientError) and not isinstance(cause, ValueError)
@@ -85,7 +85,7 @@ def read_errors(name: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise _named(name, error, READING) from error
+        raise _translated(name, error, READING) from error
     except UnicodeEncodeError as error:  # from a text in a query
         raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
     except UNREADABLE as error:
@@ -98,22 +98,22 @@ def write_errors(name: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        raise _named(name, error, WRITING) from error
+        raise _translated(name, error, WRITING) from error
     except UNKEPT as error:  # while rows are built or encoded
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
 
-def _named(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
-    """Return gatechart's error for one of the driver or the operating system."""
+def _translated(name: str, error: Exception, kinds: _Kinds) -> GatechartError:
+    """Translate an error of the driver or the operating system to gatechart's."""
     cause = _cause(error)
-    told = str(cause) or type(cause).__name__
+    problem = str(cause) or type(cause).__name__
     state = state_of(error)
     kind = next((kind for prefix, kind in kinds.items() if state and state.startswith(prefix)), None)
     if kind is None and kinds is WRITING and isinstance(cause, UNKEPT):
         kind = _unwritable
     if kind is None:
         kind = StoreUnreachableError if is_cut(error) else StoreFailedError
-    return kind(name, told)
+    return kind(name, problem)
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -127,7 +127,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _unkept(_name: str, problem: str) -> PayloadError:
-    return PayloadError("text", (f"PostgreSQL keeps no text with the character NUL: {problem}",), "names without it")
+    return PayloadError("text", (f"PostgreSQL cannot store the character NUL: {problem}",), "names without it")
 
 
 def _unwritable(_name: str, problem: str) -> UnwritableError:
@@ -165,7 +165,7 @@ def _prepared(engine: AsyncEngine) -> AsyncEngine:
 
     @event.listens_for(engine.sync_engine, "checkout")
     def check(connection: Any, _record: Any, _proxy: Any) -> None:
-        if connection.driver_connection.is_closed():  # known without a round trip; the others may be lost, too
+        if connection.driver_connection.is_closed():  # known without a round trip; other connections may be lost, too
             raise InvalidatePoolError("a connection was lost in the pool")
 
     return engine

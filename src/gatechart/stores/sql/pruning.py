@@ -1,4 +1,4 @@
-"""Pruning of a database, part by part."""
+"""Prune a database, part by part."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from gatechart.values.agents import Status
 from gatechart.values.mail import MailStatus
 from gatechart.values.queries import Pruned, Pruning
 
-TURNS: Final = 5_000  # most turns that a part forgets; an erased agent may add a few
+TURNS: Final = 5_000  # the most turns that a part deletes; an erased agent may add a few
 
 _CUTS: Final = unpacked(agent=int, cut=int)
 _AGENT: Final[BindParameter[int]] = bindparam("of_agent")
@@ -61,45 +61,45 @@ MAKE_WHOLE: Final = Many(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is to be forgotten in one transaction."""
+    """The data to delete in one transaction."""
 
     erased: Sequence[Row[Any]]
     cuts: Sequence[tuple[Row[Any], int]]  # agents, each with the version of the oldest turn to keep
     next: int | None
 
-    def told(self, mails: int, after: int | None) -> Pruned:
+    def report(self, mails: int, after: int | None) -> Pruned:
         """Return the report on this part.
 
-        mails: how many pieces of mail it forgets. after: where the next part begins.
+        mails: the number of deleted pieces of mail. after: the position of the next part.
         """
         turns = sum(cut - agent.oldest for agent, cut in self.cuts)
         return Pruned(tuple(agent.id for agent in self.erased), turns, mails, after)
 
 
 def prune_part(connection: Connection, pruning: Pruning, after: int, limit: int) -> Pruned:
-    """Forget one part. See MaintenanceStore."""
+    """Prune one part. See MaintenanceStore."""
     found = connection.execute(_survey(pruning, after, limit)).all()
     part = _planned(connection, pruning, found[:limit], TURNS, is_last=len(found) <= limit)
     part, copies = _copied(connection, part)
     _drop(connection, part.cuts, copies)
     _erase(connection, part.erased)
     if part.next is not None:
-        return part.told(0, part.next)
+        return part.report(0, part.next)
     mails = _forget_mail(connection, pruning, limit)
     reached = found[-1].key if found else after
-    return part.told(mails, reached if mails == limit else None)
+    return part.report(mails, reached if mails == limit else None)
 
 
 def tell_part(connection: Connection, pruning: Pruning, after: int, limit: int) -> Pruned:
-    """Count what would be forgotten of the next agents and, after the last of them, of all mail."""
+    """Count the deletions of one part: of the next agents and, after the last agent, of all mail."""
     found = connection.execute(_survey(pruning, after, limit)).all()
     part = _planned(connection, pruning, found[:limit], sys.maxsize, is_last=len(found) <= limit)
     mails = _count_mail(connection, pruning) if part.next is None else 0
-    return part.told(mails, part.next)
+    return part.report(mails, part.next)
 
 
 def _survey(pruning: Pruning, after: int, limit: int) -> Select[Any]:
-    """Select agents with the facts that decide about their turns, one more than the limit."""
+    """Select agents with the facts that decide which turns to keep, one more than the limit."""
     of_agent = history.c.agent == agents.c.key
     versions = select(history.c.version).where(of_agent).order_by(history.c.version).limit(1)
     young = versions.where(history.c.time_us >= to_us(pruning.turns_before)) if pruning.turns_before else versions
@@ -134,12 +134,12 @@ def _may_be_erased(pruning: Pruning) -> ColumnElement[bool]:
 
 
 def _is_recognised(pruning: Pruning) -> ColumnElement[bool]:
-    """Whether a repeat of the event must still be recognised."""
+    """Whether the store must still recognise a repeat of the event."""
     return and_(history.c.event_id.is_not(None), history.c.time_us >= to_us(pruning.ids_since))
 
 
 def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]], room: int, *, is_last: bool) -> _Part:
-    """Plan a part from the agents found, up to `room` turns."""
+    """Plan a part for these agents, up to `room` turns."""
     sound = [agent for agent in found if _is_sound(agent)]
     kept = _cuts(connection, pruning, [agent for agent in sound if not agent.may_be_erased])
     erased: list[Row[Any]] = []
@@ -156,7 +156,7 @@ def _planned(connection: Connection, pruning: Pruning, found: Sequence[Row[Any]]
             cuts.append((agent, cut))
             room -= cut - agent.oldest
             if cut < kept[agent.key]:
-                # The next part goes on with the rest of this agent's turns.
+                # The next part continues with the rest of this agent's turns.
                 return _Part(erased, cuts, agent.key - 1)
         reached = agent.key
     return _Part(erased, cuts, None if is_last else found[-1].key)
@@ -168,19 +168,19 @@ def _is_sound(agent: Row[Any]) -> bool:
 
 
 def _copied(connection: Connection, part: _Part) -> tuple[_Part, Sequence[dict[str, str | None]]]:
-    """Return the part without the cuts that need a damaged turn, and full copies for the others."""
+    """Return the part without cuts at damaged turns, and full copies for the other cuts."""
     cuts, copies = [], []
     reached = part.next
     for agent, cut in part.cuts:
         try:
             copy = whole_copy(snapshot_at(connection, agent, cut))
             for text in copy.values():
-                _ = "" if text is None else text.encode()  # raises here if it could not be written back
+                _ = "" if text is None else text.encode()  # raises here if it cannot be written back
             copies.append(copy)
             cuts.append((agent, cut))
         except (*UNREADABLE, UnknownVersionError) as error:
             tell(agent, error, "history", "key")
-            if reached == agent.key - 1:  # or the next part would begin with this agent for ever
+            if reached == agent.key - 1:  # otherwise every next part would start with this agent
                 reached = agent.key
     return replace(part, cuts=cuts, next=reached), copies
 
@@ -210,7 +210,7 @@ def _drop(
     connection: Connection, cuts: Sequence[tuple[Row[Any], int]], copies: Sequence[dict[str, str | None]]
 ) -> None:
     rows = [{_AGENT.key: agent.key, _CUT.key: cut} for agent, cut in cuts]
-    # A full copy goes into the oldest turn to keep first, because it takes its source from the turn before it.
+    # First put a full copy into the oldest turn to keep, because it takes its source from the turn before it.
     MAKE_WHOLE.run(connection, [row | copy for row, copy in zip(rows, copies, strict=True)])
     OLDER.run(connection, rows)
 
@@ -233,11 +233,11 @@ def _forget_mail(connection: Connection, pruning: Pruning, limit: int) -> int:
 
 
 def _count_mail(connection: Connection, pruning: Pruning) -> int:
-    """Count the mail that would be forgotten, without the mail of agents that would be erased."""
+    """Count the mail to delete, without the mail of agents to erase."""
     if pruning.mail_before is None:
         return 0
-    goes_with_it = exists(select(agents.c.key).where(agents.c.id == mail.c.recipient, _may_be_erased(pruning)))
-    old = select(func.count()).select_from(mail).where(_is_old(pruning.mail_before, pruning), ~goes_with_it)
+    is_of_erased = exists(select(agents.c.key).where(agents.c.id == mail.c.recipient, _may_be_erased(pruning)))
+    old = select(func.count()).select_from(mail).where(_is_old(pruning.mail_before, pruning), ~is_of_erased)
     return connection.execute(old).scalar_one()
 
 

@@ -1,4 +1,4 @@
-"""Requests to the owner of a database, for both sides."""
+"""Requests to the owner of a database: the asker's side and the owner's."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from gatechart.values.queries import Request
 T = TypeVar("T")
 
 KEPT: Final = timedelta(hours=1)
-"""How long an answer is kept for its asker, who fetches it at once if it still runs."""
+"""The time for which an answer is kept. An asker that still runs fetches it at once."""
 
-TIDY_S: Final = 60.0  # between two searches for answers that nobody fetches
+TIDY_S: Final = 60.0  # between two deletions of answers that were not fetched
 
 _REQUEST: Final = kinds_of(requests)
 _IS_NEW: Final = requests.c.taken_us.is_(None)
@@ -39,7 +39,7 @@ ANY_OPEN: Final = Single(select(exists().where(_IS_OPEN)))
 
 
 class Owned(Protocol):
-    """A database that runs reads and the owner's transactions, and translates their errors."""
+    """Runs reads and the owner's transactions, and translates their errors."""
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Return the result of work that only reads."""
@@ -50,7 +50,7 @@ class Owned(Protocol):
         ...
 
     def check_owned(self, connection: Connection) -> None:
-        """Raise OwnershipLostError if another owner has begun. For work that only reads."""
+        """Raise OwnershipLostError if another runtime became the owner. For work that only reads."""
         ...
 
 
@@ -63,9 +63,9 @@ class SqlRequests:
         self._tidies = 0.0  # next tidying, in monotonic time
 
     async def asked(self) -> None:
-        """See Requests. Meanwhile it forgets requests that are over.
+        """See Requests. Deletes finished requests meanwhile.
 
-        An idle owner, too, learns here that it is no longer the owner.
+        An idle owner learns here that another runtime became the owner.
         """
         while not await self._is_there(ANY_NEW):
             await self._notifier.notified()
@@ -81,7 +81,7 @@ class SqlRequests:
         def write(connection: Connection) -> Sequence[Request]:
             connection.execute(delete(requests).where(_is_over(now)))
             taken = [_to_request(row) for row in connection.execute(wanted)]
-            numbers = {"values": [each.number for each in taken]}
+            numbers = {"values": [request.number for request in taken]}
             mark = update(requests).where(requests.c.number.in_(listed(int))).values(taken_us=to_us(now))
             connection.execute(mark, numbers)
             return taken
@@ -94,7 +94,7 @@ class SqlRequests:
         await self._database.write(lambda connection: connection.execute(change))
 
     async def _tidy(self) -> None:
-        """Forget requests that are over, if it is time to look. Writes nothing if there are none."""
+        """Delete finished requests, once every `TIDY_S`. Writes nothing if there are none."""
         if monotonic() < self._tidies:
             return
         self._tidies = monotonic() + TIDY_S
@@ -154,18 +154,18 @@ class SqlAsking:
 
     async def withdraw(self, number: int) -> bool:
         """See Asking."""
-        is_it = requests.c.number == number
+        has_number = requests.c.number == number
 
         def write(connection: Connection) -> bool:
-            connection.execute(delete(requests).where(is_it, _IS_NEW))
-            return connection.execute(select(requests.c.number).where(is_it)).one_or_none() is None
+            connection.execute(delete(requests).where(has_number, _IS_NEW))
+            return connection.execute(select(requests.c.number).where(has_number)).one_or_none() is None
 
         return await self._writer.run(write)
 
     async def forget(self, number: int) -> None:
         """See Asking."""
-        gone = delete(requests).where(requests.c.number == number)
-        await self._writer.run(lambda connection: connection.execute(gone))
+        removal = delete(requests).where(requests.c.number == number)
+        await self._writer.run(lambda connection: connection.execute(removal))
 
     async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
         """See SignsOfLife."""
@@ -184,12 +184,12 @@ class SqlAsking:
 def empty_answers(connection: Connection, agent_id: AgentId) -> None:
     """Remove an erased agent's data from answered requests and their answers.
 
-    The rows stay. Otherwise an asker that has not fetched its answer would conclude that its request never began.
+    The rows stay. Otherwise an asker that has not fetched its answer would conclude that its request was not started.
     """
-    place, named = _PLACES[connection.dialect.name], to_json(agent_id)
+    position, name = _PLACES[connection.dialect.name], to_json(agent_id)
     is_named = or_(
-        place(requests.c.call, named) > 0, place(requests.c.answer, named) > 0
-    )  # a prefilter: it may be other text
+        position(requests.c.call, name) > 0, position(requests.c.answer, name) > 0
+    )  # a prefilter: the id may also be part of other text
     found = connection.execute(
         select(requests.c.number, requests.c.call, requests.c.answer).where(~_IS_OPEN, is_named)
     ).all()
@@ -205,18 +205,18 @@ def _check(row: Any) -> bool:
 
 
 def _is_over(now: datetime) -> ColumnElement[bool]:
-    """Whether a request was not taken in time, or nobody has fetched its answer."""
+    """Whether a request expired before it was taken, or its answer was never fetched."""
     is_late = and_(_IS_NEW, requests.c.until_us < to_us(now))
     return or_(is_late, requests.c.answered_us < to_us(now - KEPT))
 
 
 def _to_take(limit: int, *, again: bool) -> Select[Any]:
     wanted = select(requests).where(_IS_OPEN if again else _IS_NEW).order_by(requests.c.number).limit(limit)
-    return wanted.with_for_update()  # so that none is withdrawn in a concurrent transaction
+    return wanted.with_for_update()  # so that no concurrent transaction withdraws one
 
 
 def _to_request(row: Any) -> Request:
-    """Read a request. A damaged one gets an unknown call, so that it is answered and goes away."""
+    """Read a request. A damaged request gets an unknown call, so that it is answered and then deleted."""
     if readable(row, _check, "requests", "number") is None:
         return Request(text_of(row.id), text_of(row.asker), "", LATEST, row.number)
     return Request(row.id, row.asker, row.call, from_us(row.until_us), row.number)

@@ -1,6 +1,6 @@
-"""The schema of a database: created if there is none, checked if there is one, upgraded on request.
+"""The schema of a database: create it if the database is empty, check it, upgrade it on request.
 
-The steps from version to version are the modules of `persistence/versions`.
+The migrations between versions are the modules of `persistence/versions`.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ def schema_of(connection: Connection) -> str | None:
 
 
 def found_in(connection: Connection) -> tuple[str | None, str]:
-    """Return the schema of the database (None if it is empty), and what the newest schema has and it lacks, if any.
+    """Return the schema of the database (None if it is empty), and the first part of the newest schema that is missing.
 
-    Found only later, a missing table would look like an outage to writers, and accepted mail would wait for ever.
+    A missing table that is found later would look like an outage to writers, and accepted mail would wait for ever.
     """
-    there = columns_by_table(connection)
-    found = _schema_among(there, connection)
-    return found, _missing_from(there) if found == NEWEST else ""
+    columns = columns_by_table(connection)
+    found = _schema_among(columns, connection)
+    return found, _missing_from(columns) if found == NEWEST else ""
 
 
 def columns_by_table(connection: Connection) -> Mapping[str, set[str]]:
-    """Return the names of the columns of each table, by one query; SQLAlchemy's reflection asks for each table."""
+    """Return the column names of each table with one query; SQLAlchemy's reflection needs one for each table."""
     columns: defaultdict[str, set[str]] = defaultdict(set)
     for table, column in connection.exec_driver_sql(_COLUMNS[connection.dialect.name]):
         columns[table].add(column)
@@ -86,12 +86,12 @@ def _schema_among(columns: Mapping[str, set[str]], connection: Connection) -> st
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none() or ""
 
 
-def _missing_from(there: Mapping[str, set[str]]) -> str:
+def _missing_from(stored: Mapping[str, set[str]]) -> str:
     for table in metadata.sorted_tables:
-        if table.name not in there:
+        if table.name not in stored:
             return f"the table {table.name!r} is missing"
         for column in table.columns:
-            if column.name not in there[table.name]:
+            if column.name not in stored[table.name]:
                 return f"the column {column.name!r} of the table {table.name!r} is missing"
     return ""
 
@@ -115,7 +115,7 @@ def check_schema(found: str, name: str) -> None:
 
 
 def check_upgradable(found: str | None, name: str) -> None:
-    """Raise SchemaTooNewError or StoreCorruptError if no migration leads from the schema to the newest."""
+    """Raise SchemaTooNewError or StoreCorruptError if the schema cannot be migrated to the newest."""
     if found is not None and found not in SCHEMAS:
         check_schema(found, name)
 

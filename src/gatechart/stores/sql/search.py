@@ -41,43 +41,43 @@ _others: Final = agents.alias("others")
 
 
 def found_page(connection: Connection, query: Query) -> Page:
-    """Return the agents that match a query, a page of them. Raises UnknownAgentError, see `AgentStore.find`."""
+    """Return a page of the agents that match a query. Raises UnknownAgentError, see `AgentStore.find`."""
 
     def shown(row: Row[Any]) -> tuple[Snapshot, str] | None:
         snapshot = to_shown(row)
-        return (snapshot, _place(row, query)) if _is_wanted(snapshot, query) else None
+        return (snapshot, _cursor_of(row, query)) if _is_wanted(snapshot, query) else None
 
-    after, wanted = _begin(connection, query), query.limit + 1
+    after, wanted = _position_before(connection, query), query.limit + 1
     found = readable_page(connection, lambda *part: found_rows(query, *part), after, wanted, shown, _position)
     return Page.of(found, query.limit, _incomplete(connection, query))
 
 
 def _incomplete(connection: Connection, query: Query) -> tuple[str, ...]:
-    """Return the fields of the query that agents from before their declaration lack: no owner has filled them yet."""
-    fields = {each.field for each in query.where} | ({query.order.field} if query.order.field else set())
-    known = [each for each in declared(connection) if query.graph in (None, each.graph)] if fields else []
-    open_fields = {each.field for each in known if not each.is_complete}
-    return tuple(sorted(fields & open_fields | fields - {each.field for each in known}))
+    """Return the fields of the query that no owner has filled yet for agents older than the declaration."""
+    fields = {condition.field for condition in query.where} | ({query.order.field} if query.order.field else set())
+    known = [field for field in declared(connection) if query.graph in (None, field.graph)] if fields else []
+    open_fields = {field.field for field in known if not field.is_complete}
+    return tuple(sorted(fields & open_fields | fields - {field.field for field in known}))
 
 
 def counted(connection: Connection, graph: str | None) -> tuple[GraphCount, ...]:
-    """Return how many agents each graph has, or this one."""
+    """Count the agents of each graph, or of this one."""
     parts = (agents.c.graph, agents.c.configuration, agents.c.status)
     found = select(*parts, func.count().label("agents")).group_by(*parts)
     if graph is not None:
         found = found.where(agents.c.graph == graph)
-    return GraphCount.of(map(_counted, connection.execute(found)))
+    return GraphCount.of(map(_count_row, connection.execute(found)))
 
 
-def _counted(row: Row[Any]) -> tuple[str, Sequence[StateName], Status, int]:
+def _count_row(row: Row[Any]) -> tuple[str, Sequence[StateName], Status, int]:
     try:
         return row.graph, json_names(row.configuration, "configuration"), Status(row.status), row.agents
     except UNREADABLE:
         return text_of(row.graph), (), Status.UNREADABLE, row.agents
 
 
-def _begin(connection: Connection, query: Query) -> tuple[Any, ...] | None:
-    """Return the position after which the page begins; None for the first."""
+def _position_before(connection: Connection, query: Query) -> tuple[Any, ...] | None:
+    """Return the position before the page; None for the first page."""
     if query.after is None:
         return None
     if query.order.field is not None:
@@ -86,7 +86,7 @@ def _begin(connection: Connection, query: Query) -> tuple[Any, ...] | None:
     return (int(query.after) if query.order.by == BY_CHANGE else int(stored_agent(connection, query.after).key),)
 
 
-def _place(row: Row[Any], query: Query) -> str:
+def _cursor_of(row: Row[Any], query: Query) -> str:
     if query.order.field is not None:
         return f"{row.key}:{row.value}"
     return str(row.place) if query.order.by == BY_CHANGE else public_id(row)
@@ -97,39 +97,39 @@ def _position(row: Row[Any]) -> tuple[Any, ...]:
 
 
 def _is_wanted(snapshot: Snapshot, query: Query) -> bool:
-    """Whether the agent matches, as far as only its row tells once it is read: damaged rows are in no state."""
+    """Whether the agent matches after its row is read: a damaged row has no active state."""
     is_readable = snapshot.status is not Status.UNREADABLE
     return query.status in (None, snapshot.status) and (is_readable or query.active is None)
 
 
 def found_rows(query: Query, after: tuple[Any, ...] | None, limit: int) -> Select[Any]:
-    """Select rows of agents that may match. Whether a row is readable shows only when it is read."""
+    """Select rows of agents that may match. The reader filters out unreadable rows."""
     value, place = _ordering(query)
     found = select(agents, place.label("place"), (null() if value is None else value).label("value"))
     if query.order.by == BY_CHANGE:
         found = found.join(history, and_(history.c.agent == agents.c.key, history.c.version == agents.c.version))
     if query.order.field is not None:
-        is_its = and_(found_values.c.agent == agents.c.key, found_values.c.field == query.order.field)
-        found = found.join(found_values, is_its)
+        has_field = and_(found_values.c.agent == agents.c.key, found_values.c.field == query.order.field)
+        found = found.join(found_values, has_field)
     columns: list[ColumnElement[Any]] = [place] if value is None else [value, place]
     if after is not None:
         found = found.where(_is_behind(columns, after, is_descending=query.order.is_descending))
-    ordered = [each.desc() if query.order.is_descending else each for each in columns]
+    ordered = [column.desc() if query.order.is_descending else column for column in columns]
     return found.where(*_conditions(query)).order_by(*ordered).limit(limit)
 
 
 def _ordering(query: Query) -> tuple[ColumnElement[str] | None, ColumnElement[int]]:
-    """Return the columns that agents are ordered by: the value of a field, if any, then a number."""
+    """Return the columns that order the agents: the value of a field, if any, then a number."""
     if query.order.field is not None:
         return found_values.c.value, found_values.c.agent
-    # By change it is the key of the newest turn: turns are stored as committed, so no column has to be kept up to date.
+    # By change, the key of the newest turn: keys follow the order of commits, so no extra column is needed.
     return None, history.c.key if query.order.by == BY_CHANGE else agents.c.key
 
 
 def _is_behind(
     columns: Sequence[ColumnElement[Any]], after: Sequence[Any], *, is_descending: bool
 ) -> ColumnElement[bool]:
-    """Whether a row comes after a position: by the first column, and by the next where that is the same."""
+    """Whether a row is after a position: by the first column, then by the next one where the first is equal."""
     first, position = columns[0], after[0]
     is_past: ColumnElement[bool] = first < position if is_descending else first > position
     if len(columns) == 1:
@@ -140,7 +140,7 @@ def _is_behind(
 def _conditions(query: Query) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if query.graph is not None:
-        # SQLite would look at every agent of the graph rather than at those that have the values: no index has this.
+        # The concatenation keeps SQLite from using the index of graphs: the index of values is more selective.
         graph = agents.c.graph.concat("") if query.where else agents.c.graph
         found.append(graph == query.graph)
     if not query.framework:
@@ -155,13 +155,13 @@ def _conditions(query: Query) -> list[ColumnElement[bool]]:
 
 
 def _is_misplaced() -> ColumnElement[bool]:
-    """Whether an id or a graph belongs to the framework, as `is_misplaced` says.
+    """Whether an id or a graph wrongly belongs to the framework, by the rule of `is_misplaced`.
 
     Each part of the union reads one index, which is smaller than the rows with their contexts.
     """
     named = select(_others.c.key).where(is_framework(_others.c.id))
     foreign = select(_others.c.key).where(begins(_others.c.graph, FRAMEWORK), _others.c.graph.not_in(OWN_GRAPHS))
-    is_own = or_(*(and_(is_of(each, agents.c.id), agents.c.graph == each.graph) for each in OWN_KINDS))
+    is_own = or_(*(and_(is_of(kind, agents.c.id), agents.c.graph == kind.graph) for kind in OWN_KINDS))
     return and_(agents.c.key.in_(union(named, foreign)), not_(is_own))
 
 

@@ -1,4 +1,4 @@
-"""Fields of contexts by which agents are found: their declaration, and their values."""
+"""Searchable fields of contexts: their declarations and their values."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _BY_FIELD: Final = select(searchable).order_by(searchable.c.graph, searchable.c.
 
 
 class FoundValues:
-    """The values that the turns of a commit change, as rows."""
+    """Collects the rows of values that the turns of a commit change."""
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
-        """Collect values. fields: the declared fields, by graph."""
+        """Create an empty collection. fields: the declared fields, by graph."""
         self._fields = fields
         self._changed: dict[tuple[int, str], str | None] = {}  # by agent and field: the new key, None for no value
 
     def add(self, agent: int, before: Snapshot | None, after: Snapshot) -> None:
-        """Add what a turn of the agent with this key has changed."""
+        """Add the changes of a turn of the agent with this key."""
         fields = self._fields.get(after.graph)
         if not fields or (before is not None and before.context_text == after.context_text):
             return
@@ -43,7 +43,7 @@ class FoundValues:
                 self._changed[agent, field] = new.get(field)
 
     def write(self, connection: Connection) -> None:
-        """Write what was added."""
+        """Write the collected values."""
         if not self._changed:
             return
         FORGET.run(connection, [{_AGENT.key: agent, _FIELD.key: field} for agent, field in self._changed])
@@ -63,19 +63,19 @@ def declared(connection: Connection) -> Sequence[Searchable]:
 
 
 def _sound(connection: Connection, wanted: Select[Any]) -> list[Row[Any]]:
-    """Return the rows that can be read; fields whose rows are damaged are declared again."""
+    """Return the readable rows; fields with damaged rows are declared again."""
     found = connection.execute(wanted)
     return [row for row in found if _is_sound(row.graph) and _is_sound(row.field)]
 
 
 def _is_sound(name: object) -> bool:
-    """Whether a column holds text, and only characters that can be asked for."""
+    """Whether a column contains text, with only characters that a query can contain."""
     return isinstance(name, str) and name == text_of(name)
 
 
 def declare(connection: Connection, fields: Mapping[str, Sequence[str]]) -> None:
-    """Declare the fields of these graphs, and forget those that they no longer have."""
-    known = {(each.graph, each.field) for each in declared(connection) if each.graph in fields}
+    """Declare the fields of these graphs, and delete fields that the graphs no longer declare."""
+    known = {(field.graph, field.field) for field in declared(connection) if field.graph in fields}
     wanted = {(graph, field) for graph, some in fields.items() for field in some}
     for graph, field in sorted(known - wanted):
         of_graph = select(agents.c.key).where(agents.c.graph == graph)
@@ -89,12 +89,12 @@ def declare(connection: Connection, fields: Mapping[str, Sequence[str]]) -> None
 
 
 def fill(connection: Connection, limit: int) -> bool:
-    """Add the values of at most so many agents of one graph. Return whether there are more, of this graph or others."""
+    """Add the values of at most `limit` agents of one graph. Return whether agents of any graph remain."""
     open_fields = _sound(connection, _BY_FIELD.where(searchable.c.filled.is_not(None)))
     if not open_fields:
         return False
     graph, reached = open_fields[0].graph, number_of(open_fields[0].filled)
-    # Fields that are declared together are filled together; others of the graph follow on their own.
+    # Fields that were declared together are filled together; other fields of the graph follow later.
     fields = [row.field for row in open_fields if (row.graph, number_of(row.filled)) == (graph, reached)]
     found = select(agents.c.key, agents.c.context).where(agents.c.graph == graph, agents.c.key > reached)
     rows = connection.execute(found.order_by(agents.c.key).limit(limit)).all()
@@ -106,12 +106,12 @@ def fill(connection: Connection, limit: int) -> bool:
 
 
 def _keep(connection: Connection, fields: Sequence[str], contexts: Mapping[int, str]) -> None:
-    """Write the values of agents, in place of those that their turns have written meanwhile."""
+    """Write the values of agents, and replace values that their turns have written meanwhile."""
     values: dict[int, Mapping[str, str]] = defaultdict(dict)
     for agent, context in contexts.items():
         try:
             values[agent] = keys_in(context, fields)
-        except UNREADABLE:  # a damaged row is found by nothing that is in it
+        except UNREADABLE:  # a damaged row cannot be found by its values
             continue
     FORGET.run(connection, [{_AGENT.key: agent, _FIELD.key: field} for agent in contexts for field in fields])
     KEEP.run(

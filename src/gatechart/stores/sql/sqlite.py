@@ -1,4 +1,4 @@
-"""A database in a file. Whoever holds the lock file beside it owns it."""
+"""A database in a file. The process that holds the lock file next to it owns it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from gatechart.stores.sql.sqlite_connections import (
 ATTEMPTS: Final = 10  # at the lock
 ATTEMPT_S: Final = 0.005  # between two attempts
 
-TICK_NS: Final = 20_000_000  # between two moments that a file system tells apart, at most
+TICK_NS: Final = 20_000_000  # longest difference of times that a file system may not distinguish
 FIRST_NAP_S: Final = 0.01
 LONGEST_NAP_S: Final = 0.1
 REST_S: Final = 0.2
-LOOKS_EVERY: Final = 20  # naps until the owner looks into the database anyway
+LOOKS_EVERY: Final = 20  # naps until the owner checks the database anyway
 
 
 class SqliteFile:
     """A database in a file. Readers take no lock. Fulfils `Database`."""
 
     def __init__(self, url: URL, path: Path) -> None:
-        """Create a database. path: absolute, the path that the URL names."""
+        """Create a database. path: the absolute path of the URL."""
         self._url = url
         self._path = path
 
@@ -84,7 +84,7 @@ class SqliteFile:
             yield reader, writer
 
     def notify(self, connection: Connection) -> None:
-        """See Database. Nothing to do: the write itself is noticed."""
+        """See Database. Nothing to do: the owner notices the write itself."""
 
     async def is_owned(self, reader: Reader) -> bool:  # noqa: ARG002  the lock is another file
         """See Database."""
@@ -125,7 +125,7 @@ class _FileHold:
         self._lock = lock
 
     async def take(self) -> bool:
-        """See Hold. A process that only tests the lock holds it for a moment, so one attempt is not enough."""
+        """See Hold. Retries, as a process that only tests the lock holds it briefly."""
         for _ in range(ATTEMPTS):
             if self._lock.take():
                 return True
@@ -133,11 +133,11 @@ class _FileHold:
         return self._lock.take()
 
     async def seize(self) -> None:
-        """See Hold. Raises StoreBusyError if the owner is inside a transaction, which only its death would end."""
+        """See Hold. Raises StoreBusyError if the owner is inside a transaction, which ends only when the owner dies."""
         try:
             await self.writer.run(lambda _connection: None)
         except StoreBusyError as error:
-            problem = "its owner stopped in the midst of a transaction and keeps SQLite's own lock: end that process"
+            problem = "its owner stopped inside a transaction and still holds SQLite's lock: end that process"
             raise StoreBusyError(self._database.name, problem) from error
 
     def confirm(self, connection: Connection) -> None:
@@ -168,13 +168,13 @@ class _Lock:
         """Take the lock, and return whether it is held now. Raises StoreReadOnlyError if the folder is not writable."""
         try:
             self._path.touch()
-            before = self._inode_there()
+            before = self._current_inode()
             self._lock.acquire()
         except Timeout:
             return False
         except OSError as error:
             raise StoreReadOnlyError(str(self._database), str(error)) from error
-        self._inode = self._inode_there()
+        self._inode = self._current_inode()
         if before is None or before != self._inode:  # another runtime has replaced the file meanwhile
             self.release()
             return False
@@ -182,12 +182,12 @@ class _Lock:
 
     def is_passed_by(self) -> bool:
         """Whether another runtime has replaced the locked file."""
-        return self._inode is not None and self._inode != self._inode_there()
+        return self._inode is not None and self._inode != self._current_inode()
 
     def replace(self) -> None:
         """Replace the lock file by a new, locked one, unless the lock is already held.
 
-        A frozen process keeps the lock of the old file, which nobody looks at any more.
+        A frozen process keeps the lock of the old file, which no process checks any more.
         """
         if self._inode is not None:
             return
@@ -199,14 +199,14 @@ class _Lock:
         except OSError as error:
             fresh.unlink(missing_ok=True)
             raise StoreReadOnlyError(str(self._database), str(error)) from error
-        self._inode = self._inode_there()
+        self._inode = self._current_inode()
 
     def release(self) -> None:
         """Release the lock."""
         self._inode = None
         self._lock.release()
 
-    def _inode_there(self) -> int | None:
+    def _current_inode(self) -> int | None:
         try:
             return self._path.stat().st_ino
         except OSError:
@@ -214,24 +214,24 @@ class _Lock:
 
 
 class _FileNotifier:
-    """A notifier that reports when another process may have written to the database file.
+    """Reports when another process may have written to the database file.
 
-    SQLite sends no notifications, so this watches the log beside the database, where every writer writes. Checking the
-    file costs microseconds. Only when it has changed is the database asked whether another connection has committed, so
-    an owner that writes all the time itself is asked every `REST_S`. Checks are frequent after a request, and up to
-    `LONGEST_NAP_S` apart when there are none.
+    SQLite sends no notifications, so this watches the log next to the database, where every writer writes. Checking the
+    file costs microseconds. Only when it has changed, the notifier asks the database whether another connection has
+    committed, at most every `REST_S` while the owner itself writes all the time. Checks are frequent after a request,
+    and up to `LONGEST_NAP_S` apart when there are none.
     """
 
     def __init__(self, path: Path, writer: ThreadWriter) -> None:
         self._log = path.with_name(f"{path.name}-wal")
         self._writer = writer
         self._seen: tuple[int, int] | None = None
-        self._foreign: int | None = None  # as of the last time that the database was asked
+        self._foreign: int | None = None  # as of the last query
         self._nap_s = FIRST_NAP_S
-        self._asked = 0.0  # when that was, in monotonic time
+        self._asked = 0.0  # monotonic time of the last query
 
     def listen(self) -> None:
-        """Check often again, because whoever made a request often makes more."""
+        """Check more often again, because one request is often followed by more."""
         self._nap_s = FIRST_NAP_S
 
     async def notified(self) -> None:
@@ -249,13 +249,13 @@ class _FileNotifier:
     def _look(self) -> tuple[int, int] | None:
         try:
             found = self._log.stat()
-        except OSError:  # no log, so nobody has written
+        except OSError:  # no log, so no process has written
             return None
         return found.st_mtime_ns, found.st_size
 
 
 def _is_fresh(seen: tuple[int, int] | None) -> bool:
-    """Whether the last write is so recent that another one may still leave the log with the same time and size."""
+    """Whether the last write is so recent that another write may leave the time and size of the log unchanged."""
     return seen is not None and time_ns() - seen[0] < TICK_NS
 
 
@@ -264,10 +264,10 @@ def _file_lock(path: Path) -> BaseFileLock:
 
 
 def _readable(url: URL, path: Path) -> URL:
-    """Return the URL that can read a database.
+    """Return a URL that can read the database.
 
-    SQLite keeps an index beside a database in WAL mode. If it cannot write there, nobody else writes to the database
-    either, and the index is not needed.
+    SQLite keeps an index next to a database in WAL mode. If this process cannot write there, no other process writes to
+    the database either, and the index is not needed.
     """
     if os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
         return url

@@ -1,4 +1,4 @@
-"""SQLite connections with the right settings, the thread that writes, and gatechart's errors for the driver's."""
+"""SQLite connections with the right settings, the thread that writes, and the translation of the driver's errors."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from gatechart.stores.sql.statements import driver_cursor
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT_S: Final = 5.0  # how long a connection waits for a lock, unless the URL has `?timeout=`
+BUSY_TIMEOUT_S: Final = 5.0  # the time that a connection waits for a lock, unless the URL has `?timeout=`
 READERS: Final = 4
 LOG_PAGES: Final = 16_000  # 64 MB: a page changed by many turns is copied into the database once
 CACHE_KIB: Final = 64_000  # a transaction larger than the cache is written twice
 
 
 def writing_engine(url: URL) -> Engine:
-    """Create an engine for one connection, whose commits are on disk. `ThreadWriter` begins its transactions."""
+    """Create an engine for one connection, whose commits are synced to disk. `ThreadWriter` starts its transactions."""
     engine = create_engine(url.set(drivername="sqlite"), **_options(url, connections=1))
     _on_connect(
         engine,
@@ -80,7 +80,7 @@ class ThreadWriter:
     async def run(self, work: Callable[[Connection], T]) -> T:
         """Return the result of the work once its transaction is committed. Roll back if the work raises.
 
-        Cancelling the caller withdraws a transaction that has not begun. Otherwise it only stops the wait. Raises as
+        Cancelling the caller withdraws a transaction that has not started. Otherwise it only stops the wait. Raises as
         `Writer.run` does.
         """
         with write_errors(self._path):
@@ -92,22 +92,22 @@ class ThreadWriter:
             return await asyncio.wrap_future(self._thread.submit(self._data_version))
 
     async def end(self) -> None:
-        """Close the connection after the transaction under way."""
+        """Close the connection after the running transaction."""
         await asyncio.wrap_future(self._thread.submit(self._disconnect))
 
     def _transaction(self, work: Callable[[Connection], T]) -> T:
-        # Begun and ended at the driver: SQLAlchemy's own transaction would take a tenth of the time of a turn's commit.
+        # Uses the driver's transaction: SQLAlchemy's would take a tenth of the time of a turn's commit.
         self._check_there()
         connection = self._connected()
         try:
             connection.connection.cursor().execute("BEGIN IMMEDIATE")
-            done = work(connection)
+            result = work(connection)
             connection.connection.commit()
-            connection.commit()  # lets SQLAlchemy know, if the work has called it
+            connection.commit()  # informs SQLAlchemy, if the work has used it
         except BaseException:
-            self._give_back()
+            self._release_connection()
             raise
-        return done
+        return result
 
     def _data_version(self) -> int:
         ((version,),) = self._connected().connection.cursor().execute("PRAGMA data_version").fetchall()
@@ -116,21 +116,21 @@ class ThreadWriter:
     def _connected(self) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
-            self._inode = self._inode or self._inode_there()
+            self._inode = self._inode or self._current_inode()
         return self._connection
 
     def _check_there(self) -> None:
         """Raise StoreMissingError if the file was removed: SQLite would keep writing to it."""
-        if self._inode is not None and self._inode != self._inode_there():
+        if self._inode is not None and self._inode != self._current_inode():
             raise StoreMissingError(str(self._path))
 
-    def _inode_there(self) -> int | None:
+    def _current_inode(self) -> int | None:
         try:
             return self._path.stat().st_ino
         except OSError:
             return None
 
-    def _give_back(self) -> None:
+    def _release_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -139,13 +139,13 @@ class ThreadWriter:
                 connection.close()
 
     def _disconnect(self) -> None:
-        self._give_back()
+        self._release_connection()
         self._engine.dispose()
 
 
 @asynccontextmanager
 async def opened_writer(path: Path, engine: Engine) -> AsyncIterator[ThreadWriter]:
-    """Open a writer to the file on the engine. At the end, wait for the transaction under way and end the thread."""
+    """Open a writer to the file on the engine. On exit, wait for the running transaction and end the thread."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="gatechart-writer")
     writer = ThreadWriter(path, engine, thread)
     try:
@@ -153,12 +153,12 @@ async def opened_writer(path: Path, engine: Engine) -> AsyncIterator[ThreadWrite
     finally:
         try:
             await writer.end()
-        finally:  # even if cancelled: the transaction ends before the owner's lock is released
+        finally:  # even if cancelled: the transaction must end before the owner's lock is released
             thread.shutdown()
 
 
 ANY_BYTES: Final = partial(str, encoding="utf-8", errors="surrogateescape")
-"""Decodes invalid UTF-8, too, so that the row is recognised as damaged and the others can still be read."""
+"""Decodes invalid UTF-8, too, so that only the damaged row is unreadable."""
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise _named(path, error, _READING) from error
+        raise _translated(path, error, _READING) from error
     except UnicodeEncodeError as error:  # from a text in a query
         raise PayloadError("text", (str(error),), "a text without lone surrogates") from error
     except UNREADABLE as error:
@@ -180,7 +180,7 @@ def write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise _named(path, error, _WRITING) from error
+        raise _translated(path, error, _WRITING) from error
     except (ValueError, TypeError, OverflowError) as error:  # while rows are built or encoded
         raise UnwritableError(f"{type(error).__name__}: {error}") from error
 
@@ -215,7 +215,7 @@ _WRITING: Final[_Kinds] = {
 }
 
 
-def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> GatechartError:
+def _translated(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> GatechartError:
     cause = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(cause, "sqlite_errorname", "")
     kind = next((kind for prefix, kind in kinds.items() if code.startswith(prefix)), StoreFailedError)
@@ -223,7 +223,7 @@ def _named(path: Path, error: DBAPIError | sqlite3.Error, kinds: _Kinds) -> Gate
 
 
 def _options(url: URL, connections: int) -> dict[str, Any]:
-    """Return engine options for connections that begin no transactions by themselves and are returned without one."""
+    """Return engine options for connections without automatic transactions."""
     waiting = {} if "timeout" in url.query else {"timeout": BUSY_TIMEOUT_S}
     return {
         "pool_size": connections,
@@ -243,6 +243,6 @@ def _on_connect(engine: Engine, *pragmas: str) -> None:
             for pragma in pragmas:
                 cursor.execute(pragma)
             cursor.close()
-        except Exception:  # the pool does not know the connection yet, so nobody else would end its thread
+        except Exception:  # the pool does not know the connection yet, so its thread would never end
             connection.close()
             raise

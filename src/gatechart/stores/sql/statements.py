@@ -1,8 +1,8 @@
-"""Statements that are compiled once for each kind of database and executed by the driver directly.
+"""Statements that are compiled once for each kind of database and executed directly by the driver.
 
-SQLAlchemy's own execution costs several times what the database needs for a row. Errors are raised as the driver raises
-them. The error translation of a `Database` knows both kinds. SQLite writes many rows by executemany. A server gets them
-in one statement, with their columns as arrays, to save round trips.
+SQLAlchemy's execution costs several times the database's own time for a row. Errors are the driver's; the error
+translation of a `Database` covers both kinds. SQLite writes many rows by executemany. A server gets them in one
+statement, with their columns as arrays, to save round trips.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from sqlalchemy.sql.visitors import replacement_traverse
 
 Row: TypeAlias = Mapping[str, Any]  # by column or parameter name
 _Write: TypeAlias = Callable[[Connection, Sequence[Row]], None]
-_Alike: TypeAlias = tuple[tuple[str, ...], Sequence[Row]]  # rows for one statement, after the columns that they name
+_Alike: TypeAlias = tuple[tuple[str, ...], Sequence[Row]]  # column names, and the rows with these columns
 
 
 def driver_cursor(connection: Connection) -> Any:
-    """Return a cursor of the driver itself, in the connection's transaction."""
+    """Return a cursor of the driver, in the connection's transaction."""
     return connection.connection.cursor()
 
 
@@ -51,7 +51,7 @@ class Single:
         self._compiled: dict[str, tuple[str, Sequence[Any]]] = {}  # by dialect: the text, and processors for the values
 
     def all(self, connection: Connection, *values: object) -> Sequence[tuple[Any, ...]]:
-        """Return the rows found."""
+        """Execute the statement and return its rows."""
         cursor = driver_cursor(connection)
         cursor.execute(*self._prepared(connection.dialect, values))
         found: Sequence[tuple[Any, ...]] = cursor.fetchall()
@@ -70,10 +70,10 @@ class Single:
     def _compile(self, dialect: Dialect) -> tuple[str, Sequence[Any]]:
         compiled: Any = self._statement.compile(dialect=dialect)
         kinds = [compiled.binds[name].type for name in compiled.positiontup or ()]
-        return str(compiled), [kind.bind_processor(dialect) or _as_it_is for kind in kinds]
+        return str(compiled), [kind.bind_processor(dialect) or _unchanged for kind in kinds]
 
 
-def _as_it_is(value: object) -> object:
+def _unchanged(value: object) -> object:
     return value
 
 
@@ -81,7 +81,7 @@ class Many:
     """A statement for rows that all have the same columns."""
 
     def __init__(self, statement: UpdateBase, columns: Sequence[str] | None = None) -> None:
-        """Create a statement. columns: those that it sets; all columns of the table if left out."""
+        """Create a statement. columns: the columns that it sets; by default all columns of the table."""
         self._statement = statement
         self._columns = columns
         self._compiled: dict[str, _Write] = {}  # by dialect
@@ -96,7 +96,7 @@ class Many:
 
 
 class Sparse:
-    """A statement for rows that name only the columns they set. Compiled once for each set of columns.
+    """A statement for rows that contain only the columns to set. Compiled once for each set of columns.
 
     Drivers take as long to bind a NULL as to bind a number, and most columns are NULL in most rows.
     """
@@ -104,37 +104,37 @@ class Sparse:
     def __init__(self, statement: Insert | Update) -> None:
         self._statement = statement
         self._columns = frozenset(column.name for column in statement.table.columns)
-        self._of: dict[tuple[str, ...], Many] = {}  # by the columns that its rows name
+        self._by_columns: dict[tuple[str, ...], Many] = {}  # by the columns of the rows
 
     def run(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Execute the statement for each row. Insertions keep their order."""
         for names, some in _ALIKE[connection.dialect.name](self._statement, rows):
-            if names not in self._of:
-                self._of[names] = Many(self._statement, [name for name in names if name in self._columns])
-            self._of[names].run(connection, some)
+            if names not in self._by_columns:
+                self._by_columns[names] = Many(self._statement, [name for name in names if name in self._columns])
+            self._by_columns[names].run(connection, some)
 
 
 def _executemany(statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect) -> _Write:
-    """Return a function that writes rows one by one, for a statement that sets these columns."""
+    """Return a function that writes rows one by one. columns: the columns that the statement sets."""
     compiled: Any = statement.compile(dialect=dialect, column_keys=columns)
     names, text = tuple(compiled.positiontup or ()), str(compiled)
     values = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
 
     def write(connection: Connection, rows: Sequence[Row]) -> None:
-        # The cursor has no name here, so it is freed if the statement fails. SQLite keeps the file open while a cursor
-        # exists, and an error's traceback keeps every name alive.
+        # The cursor has no name here, so that it is freed if the statement fails. SQLite keeps the file open while a
+        # cursor exists, and the traceback of an error keeps every local variable alive.
         driver_cursor(connection).executemany(text, [values(row) for row in rows])
 
     return write
 
 
 def _neighbours(_statement: UpdateBase, rows: Iterable[Row]) -> Sequence[_Alike]:
-    """Return the rows in order. Neighbours that name the same columns come together."""
+    """Group consecutive rows with the same columns."""
     return [(names, list(some)) for names, some in groupby(rows, tuple)]
 
 
 def _unnest(statement: UpdateBase, columns: Sequence[str] | None, dialect: Dialect) -> _Write:
-    """Return a function that writes rows in one statement, with their columns as arrays."""
+    """Return a function that writes all rows in one statement, with their columns as arrays."""
     single: Any = statement.compile(dialect=dialect, column_keys=columns)
     names, text = tuple(single.positiontup or ()), str(single)
     several: list[str] = []
@@ -152,15 +152,15 @@ def _unnest(statement: UpdateBase, columns: Sequence[str] | None, dialect: Diale
 
 
 def _padded(statement: UpdateBase, rows: Sequence[Row]) -> Iterator[_Alike]:
-    """Yield rows that one statement can write.
+    """Group rows that one statement can write.
 
-    All rows of an insertion go together, with NULL in columns that a row does not name. Other rows go together if they
-    name the same columns.
+    The rows of an insertion form one group, with NULL in missing columns. Other rows form a group if they have the same
+    columns.
     """
     if isinstance(statement, Insert):
         names = tuple(sorted({name for row in rows for name in row}))
-        nothing: dict[str, Any] = dict.fromkeys(names)
-        yield names, [{**nothing, **row} for row in rows]
+        nulls: dict[str, Any] = dict.fromkeys(names)
+        yield names, [{**nulls, **row} for row in rows]
         return
     alike: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -169,7 +169,7 @@ def _padded(statement: UpdateBase, rows: Sequence[Row]) -> Iterator[_Alike]:
 
 
 def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str, Any]) -> UpdateBase:
-    """Return the statement that handles all rows of a table of arrays."""
+    """Return a statement that writes all rows of a table of arrays."""
     given: Any = (
         func.unnest(*(bindparam(name, type_=ARRAY(kind)) for name, kind in kinds.items()))
         .table_valued(*kinds)
@@ -178,12 +178,12 @@ def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str
     if isinstance(statement, Insert):
         return insert(statement.table).from_select(list(kinds), select(*(given.c[name] for name in kinds)))
 
-    def replace(each: Any, **_: Any) -> Any:
-        is_given = isinstance(each, BindParameter) and each.key in given.c
-        return given.c[each.key] if is_given else None
+    def replace(element: Any, **_: Any) -> Any:
+        is_given = isinstance(element, BindParameter) and element.key in given.c
+        return given.c[element.key] if is_given else None
 
     condition: ColumnElement[Any] = statement.whereclause
-    where = replacement_traverse(condition, {}, replace)  # type: ignore[call-overload]
+    where = replacement_traverse(condition, {}, replace)
     if isinstance(statement, Update):
         values = dict(statement._values or {}) | {name: given.c[name] for name in columns or ()}
         return update(statement.table).where(where).values(values)
@@ -191,7 +191,7 @@ def _of_arrays(statement: Any, columns: Sequence[str] | None, kinds: Mapping[str
 
 
 def _element(kind: Any) -> Any:
-    """Return the element type of an array. asyncpg encodes the items of TEXT[] itself, without `keep_every_text`."""
+    """Return the element type of an array. asyncpg encodes items of TEXT[] itself, without `keep_every_text`."""
     return String() if isinstance(kind, String) else kind
 
 

@@ -78,7 +78,7 @@ class SqlStore:
         last_number: int = 0,
         notifier: Notifier | None = None,
     ) -> None:
-        """Create a store, which only reads if it has no writer.
+        """Create a store; without a writer it only reads.
 
         last_number: the highest number of stored mail. notifier: reports requests.
         """
@@ -89,8 +89,8 @@ class SqlStore:
         self._epoch = epoch
         self._last_number = last_number
         self._searchable: dict[str, Sequence[str]] = {}  # fields by graph, as of the last `declare`
-        self._work: HeldWork | None = None  # the open work, once somebody has asked
-        self._changing = asyncio.Lock()  # held by whatever changes the open work, so that it is counted in order
+        self._work: HeldWork | None = None  # the open work, after the first request
+        self._changing = asyncio.Lock()  # held while the open work changes, so that it is counted in order
         self.requests = None if notifier is None else SqlRequests(self, notifier)
 
     def numbers(self, count: int) -> int:
@@ -142,15 +142,15 @@ class SqlStore:
 
     async def declare(self, searchable: Mapping[str, Sequence[str]]) -> bool:
         """See Store."""
-        # Before the tables say so: turns that are committed meanwhile have their values then.
+        # Set before the tables: turns that commit meanwhile already write their values.
         others = {graph: some for graph, some in self._searchable.items() if graph not in searchable}
         self._searchable = others | {graph: tuple(some) for graph, some in searchable.items() if some}
         known = await self.searchable()
-        fields = {graph: {each.field for each in known if each.graph == graph} for graph in searchable}
+        fields = {graph: {field.field for field in known if field.graph == graph} for graph in searchable}
         if any(fields[graph] != set(some) for graph, some in searchable.items()):
             await self._write(lambda connection: declare(connection, searchable))
             known = await self.searchable()
-        return any(not each.is_complete for each in known)
+        return any(not field.is_complete for field in known)
 
     async def fill(self, *, limit: int) -> bool:
         """See Store."""
@@ -171,7 +171,7 @@ class SqlStore:
             work = partial(commit_units, searchable=self._searchable, units=units, counts_work=counts)
             try:
                 verdicts, change = await self._write(work)
-            except BaseException:  # cancelled, or cut off: it may have been committed
+            except BaseException:  # cancelled or disconnected: it may have been committed
                 self._work = None
                 raise
             if self._work is not None:
@@ -268,10 +268,10 @@ class SqlStore:
     async def remember(self, known: Sequence[KnownGraph]) -> None:
         """See Store."""
         rows = [
-            {"fingerprint": each.fingerprint, "name": each.name, "version": each.version, "paths": to_json(each.paths)}
-            for each in known
+            {"fingerprint": seen.fingerprint, "name": seen.name, "version": seen.version, "paths": to_json(seen.paths)}
+            for seen in known
         ]
-        wanted = {"values": [each.fingerprint for each in known]}
+        wanted = {"values": [seen.fingerprint for seen in known]}
 
         def write(connection: Connection) -> None:
             found = connection.execute(KNOWN, wanted).all()
@@ -304,7 +304,7 @@ class SqlStore:
             is_at_work = agent.handoffs and agent.status == Status.ACTIVE.value and not _is_damaged(agent)
             if is_at_work or is_offered(connection, agent_id):
                 return False
-            connection.execute(delete(agents).where(agents.c.key == agent.key))  # with its history and invocations
+            connection.execute(delete(agents).where(agents.c.key == agent.key))  # cascades to history and invokes
             connection.execute(delete(mail).where(mail.c.recipient == agent_id))
             forget_handoffs(connection, [agent_id])
             empty_answers(connection, agent_id)
@@ -323,11 +323,11 @@ class SqlStore:
         return await self._read(work)
 
     async def write(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of work that the owner writes."""
+        """Do work that writes as the owner, and return its result."""
         return await self._write(work)
 
     def check_owned(self, connection: Connection) -> None:
-        """Raise OwnershipLostError if another owner has begun. For work that only reads."""
+        """Raise OwnershipLostError if another runtime became the owner. For work that only reads."""
         check_epoch(connection, self._epoch, self._name)
 
     async def _read_page(
@@ -336,23 +336,23 @@ class SqlStore:
         after: Any,
         limit: int,
         read: Callable[[Row[Any]], T | None],
-        place: Callable[[Row[Any]], Any],
+        position: Callable[[Row[Any]], Any],
     ) -> Sequence[T]:
         """See `readable_page`."""
-        return await self._read(lambda connection: readable_page(connection, page, after, limit, read, place))
+        return await self._read(lambda connection: readable_page(connection, page, after, limit, read, position))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         with self._database.read_errors():
             return await self._reader.run(work)
 
     async def _write_uncounted(self, work: Callable[[Connection], T]) -> T:
-        """Write what may change the open work, which is counted anew when somebody next asks."""
+        """Write data that may change the open work; the next `held` counts it again."""
         async with self._changing:
             self._work = None
             return await self._write(work)
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of the work, done in one transaction that requires this owner's epoch."""
+        """Do the work in one transaction that requires this owner's epoch, and return its result."""
         if self._writer is None:
             raise OwnershipLostError(self._name, self._epoch, await self._read(current_epoch))
         return await self._writer.run(partial(in_epoch, self._epoch, self._name, work))

@@ -1,4 +1,4 @@
-"""The tables of a gatechart database. The migrations in `persistence/` build the same ones, which a test checks."""
+"""The tables of a gatechart database. The migrations in `persistence/` create the same tables; a test compares them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ NAMING = {
 
 metadata = MetaData(naming_convention=NAMING)
 
-BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's INTEGER has 64 bits, and only it can be a row id
+BIG = BigInteger().with_variant(Integer, "sqlite")  # SQLite's INTEGER has 64 bits, and is the only type for row ids
 
-# Percent: PostgreSQL writes a changed row on the same page, and then updates no index.
+# In percent: the free space lets PostgreSQL write a changed row on the same page, without index updates.
 ROOM = DDL("ALTER TABLE agents SET (fillfactor = 60)").execute_if(dialect="postgresql")  # type: ignore[no-untyped-call]
 
 agents = Table(
@@ -50,15 +50,15 @@ agents = Table(
     Column("context", Text, nullable=False),  # JSON
     Column("version", BIG, nullable=False),
     Column("status", String, nullable=False),
-    Column("memory", Text),  # JSON, what the history states remember; NULL if nothing
+    Column("memory", Text),  # JSON, the memory of the history states; NULL if empty
     Column("entered", Text),  # JSON, the states with timers or invokes and their epochs; NULL if none
     Column("deltas", BIG, nullable=False, server_default=text("0")),  # size of `history` since its last full copy
-    Column("handoffs", Text),  # JSON, those in which the agent has a part; NULL if none
-    Column("started_us", BigInteger),  # since 1970, UTC; NULL if an earlier schema did not keep it
+    Column("handoffs", Text),  # JSON, the agent's open handoffs; NULL if none
+    Column("started_us", BigInteger),  # since 1970, UTC; NULL if started under an earlier schema without this column
     Column("changed_us", BigInteger),  # the time of the newest turn's event
     Column("transfers", Text),  # JSON, the counts of states with transfers; NULL if none
-    Column("trail", Text),  # what it did lately, an entry a line; NULL if its graph has no signals
-    Column("noticed", Text),  # JSON, what its detectors remember; NULL if its graph has no signals
+    Column("trail", Text),  # its recent steps, an entry per line; NULL if its graph has no signals
+    Column("noticed", Text),  # JSON, the memory of its detectors; NULL if its graph has no signals
     Index("ix_agents_graph_status", "graph", "status"),
 )
 
@@ -80,7 +80,7 @@ history = Table(
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
     Column("version", BIG, nullable=False),
     Column("event", String, nullable=False),
-    Column("event_id", String),  # given by the sender; NULL if none
+    Column("event_id", String),  # set by the sender; NULL if none
     Column("payload", Text),  # JSON; NULL if empty
     Column("sender", String),
     Column("time_us", BigInteger, nullable=False),  # of the event, since 1970, UTC
@@ -94,11 +94,11 @@ history = Table(
     Column("guard_errors", Text),  # JSON; NULL if none
     Column("memory", Text),  # JSON; NULL if unchanged, or if empty in a full copy
     Column("entered", Text),  # JSON; NULL if unchanged, or if empty in a full copy
-    Column("context", Text),  # JSON in a full copy, else NULL; so are the next two
+    Column("context", Text),  # JSON in a full copy, else NULL; likewise the next two
     Column("graph_version", String),
     Column("fingerprint", String),
     Column("handoffs", Text),  # JSON; NULL if unchanged, or if empty in a full copy
-    Column("operator_reason", Text),  # why an operator caused the event; NULL if none did
+    Column("operator_reason", Text),  # an operator's reason for the event; NULL if no operator caused it
     Column("transfers", Text),  # JSON; NULL if unchanged, or if empty in a full copy
     Column("fired", Text),  # JSON, the signals that fired in the turn; NULL if none did
     UniqueConstraint("agent", "version"),
@@ -114,16 +114,16 @@ Index(
 )
 
 searchable = Table(
-    "searchable",  # fields of contexts by which agents are found
+    "searchable",  # searchable fields of contexts
     metadata,
     Column("graph", String, primary_key=True),
     Column("field", String, primary_key=True),  # a path with dots
-    Column("filled", BIG),  # values are there of agents with keys up to this; NULL: of all
+    Column("filled", BIG),  # agents with keys up to this have their values; NULL: all agents
     sqlite_with_rowid=False,
 )
 
 found_values = Table(
-    "found_values",  # of searchable fields; agents without one have no row
+    "found_values",  # values of searchable fields; agents without a value have no row
     metadata,
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), primary_key=True),
     Column("field", String, primary_key=True),
@@ -140,7 +140,7 @@ mail = Table(
     Column("event", String, nullable=False),
     Column("payload", Text),  # JSON; NULL if empty
     Column("accepted_us", BigInteger, nullable=False),  # since 1970, UTC, as all times
-    Column("event_id", String),  # given by the sender; NULL if none
+    Column("event_id", String),  # set by the sender; NULL if none
     Column("sender", String),
     Column("due_us", BigInteger),  # NULL: deliver at once
     Column("key", String),
@@ -151,7 +151,7 @@ mail = Table(
     Column("retry_us", BigInteger),
     Column("reason", Text),  # NULL if none
     Column("operator_reason", Text),  # as in `history`
-    sqlite_autoincrement=True,  # makes SQLite remember the highest number when its mail is gone
+    sqlite_autoincrement=True,  # makes SQLite remember the highest number after its mail is deleted
 )
 
 WAITS = mail.c.status == literal_column(
@@ -163,7 +163,7 @@ NAMED = and_(WAITS, mail.c.event_id.is_not(None))
 Index("ix_mail_recipient", mail.c.recipient)  # for an agent's queue, a turn's cancellations, and erasures
 Index("ix_mail_due_us", mail.c.due_us, mail.c.number, sqlite_where=TIMED, postgresql_where=TIMED)
 Index(
-    "uq_mail_recipient_event_id",  # finds what came earlier under an id
+    "uq_mail_recipient_event_id",  # finds earlier mail with the same id
     mail.c.recipient,
     mail.c.event_id,
     unique=True,
@@ -193,7 +193,7 @@ steps = Table(
 )
 
 journals = Table(
-    "journals",  # of agents: entries that outlive the invocations that wrote them
+    "journals",  # entries of agents that outlive the invocations that wrote them
     metadata,
     Column("key", BIG, primary_key=True),  # in the order written
     Column("agent", ForeignKey("agents.key", ondelete="CASCADE"), nullable=False),
@@ -222,8 +222,8 @@ handoffs = Table(
     Column("status", String, nullable=False),
     Column("changes", Text, nullable=False),  # JSON, each with its time
     Column("result", Text),  # JSON; NULL if none
-    Column("recipient", String),  # id of the chosen target in the directory, as in the packet; NULL if none was
-    Column("choice", Text),  # JSON, why its target was chosen, or nobody; NULL if none was made
+    Column("recipient", String),  # directory id of the chosen target, as in the packet; NULL if none was chosen
+    Column("choice", Text),  # JSON, the explanation of the choice of its target; NULL without a choice
     Index("ix_handoffs_request", "request"),
     Index("ix_handoffs_source", "source"),
     Index("ix_handoffs_target", "target"),
@@ -237,7 +237,7 @@ Index("ix_handoffs_status", handoffs.c.status, sqlite_where=IS_OPEN, postgresql_
 places = Table(
     "places",
     metadata,
-    Column("handoff", String, primary_key=True),  # the id of a handoff that is not over
+    Column("handoff", String, primary_key=True),  # the id of an open handoff
     Column("graph", String, nullable=False),
     Index("ix_places_graph", "graph"),
 )
@@ -249,18 +249,18 @@ breakers = Table(
     Column("state", String, nullable=False),
     Column("since_us", BigInteger, nullable=False),
     Column("retry_us", BigInteger),  # NULL unless it is open
-    Column("breaks", Integer, nullable=False),  # since it was closed last
+    Column("breaks", Integer, nullable=False),  # since it was last closed
     Column("reason", Text, nullable=False),
 )
 
 requests = Table(
-    "requests",  # requests to the owner; anyone may add one
+    "requests",  # requests to the owner, added by any process
     metadata,
-    Column("number", BIG, primary_key=True),  # in the order made
+    Column("number", BIG, primary_key=True),  # in the order requested
     Column("id", String, nullable=False, unique=True),
     Column("asker", String, nullable=False),
     Column("call", Text, nullable=False),  # JSON
-    Column("until_us", BigInteger, nullable=False),  # the request is not begun later than this
+    Column("until_us", BigInteger, nullable=False),  # the request must be started before this
     Column("taken_us", BigInteger),  # NULL: can still be withdrawn
     Column("answered_us", BigInteger),
     Column("answer", Text),  # JSON
@@ -268,7 +268,7 @@ requests = Table(
 )
 
 hosts = Table(
-    "hosts",  # with their newest sign of life; each writes its own, whether or not it owns the database
+    "hosts",  # with their latest signs of life; every host writes its own, owner or not
     metadata,
     Column("id", String, primary_key=True),
     Column("role", String, nullable=False),
@@ -276,7 +276,7 @@ hosts = Table(
     Column("pid", Integer, nullable=False),
     Column("started_us", BigInteger, nullable=False),
     Column("seen_us", BigInteger, nullable=False),
-    Column("facts", Text, nullable=False),  # JSON, what it uses
+    Column("facts", Text, nullable=False),  # JSON, its configuration and features
 )
 
 owner = Table(
@@ -287,6 +287,6 @@ owner = Table(
     Column("host", String, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("since_us", BigInteger, nullable=False),
-    Column("moved_to", Text),  # where the agents live now, so that nobody may own them here; NULL: here
+    Column("moved_to", Text),  # the new home of the agents, so that no runtime may own them here; NULL: here
     Column("moved_us", BigInteger),
 )

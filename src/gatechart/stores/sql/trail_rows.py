@@ -13,7 +13,7 @@ from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
 from gatechart.values.trail import MARK, NO_TRAIL, Trail
 
-_DEFAULTS: Final = {each.name: each.default for each in fields(Trail) if each.name != "text"}
+_DEFAULTS: Final = {column.name: column.default for column in fields(Trail) if column.name != "text"}
 _REST: Final[TypeAdapter[Trail]] = TypeAdapter(Trail)
 _FIRED: Final[TypeAdapter[FiredSignal]] = TypeAdapter(FiredSignal)
 
@@ -22,11 +22,11 @@ def from_trail(trail: Trail) -> dict[str, str | None]:
     """Return the columns of a trail."""
     if trail is NO_TRAIL or trail == NO_TRAIL:
         return {"trail": None, "noticed": None}
-    return {"trail": trail.text, "noticed": to_json(told) if (told := _set_fields(trail)) else None}
+    return {"trail": trail.text, "noticed": to_json(rest) if (rest := _set_fields(trail)) else None}
 
 
 def changed_columns(before: Trail, after: Trail) -> dict[str, str | None]:
-    """Return the columns of a trail that differ from those before."""
+    """Return the columns of a trail that have changed."""
     if after is NO_TRAIL:
         return from_trail(after)
     noticed = to_json(_set_fields(after))
@@ -39,12 +39,12 @@ def to_trail(text: str | None, noticed: str | None) -> Trail:
         return NO_TRAIL
     trail = replaced(_REST.validate_json(noticed or "{}"), text=text or "")
     if len(trail.marks) != len(trail.slots) * MARK:
-        raise ValueError(f"{trail.marks!r} are not the marks of {len(trail.slots)} slots")
+        raise ValueError(f"the marks {trail.marks!r} do not fit {len(trail.slots)} slots")
     return trail
 
 
 def entry_point_in(noticed: str | None) -> str:
-    """Return the entry point in the columns of a trail; empty if it has none."""
+    """Return the entry point in the columns of a trail; empty if there is none."""
     return "" if noticed is None else str(json.loads(noticed).get("entry_point", ""))
 
 

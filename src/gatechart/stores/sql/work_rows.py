@@ -1,4 +1,4 @@
-"""The open work in a database: counted anew, and what a commit changes about it."""
+"""Counts of the open work in a database: a full count, and the changes of a commit."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def held_work(connection: Connection) -> HeldWork:
 
 
 def changed_work(connection: Connection, stored: Stored, operations: Sequence[Operation]) -> WorkChange:
-    """Return what operations change about the open work. Call it before they are written."""
-    offered = [each.handoff for each in operations if isinstance(each, InsertHandoff)]
-    aimed = [*offered, *(each.handoff for each in operations if isinstance(each, DirectHandoff))]
-    works = {**stored.works, **{each.id: work_of(each) for each in aimed}}
-    after = {each.id: each.status for each in offered}
-    after |= {each.handoff_id: each.state.status for each in operations if isinstance(each, UpdateHandoff)}
+    """Return the changes of the open work by operations. Call it before they are written."""
+    offered = [change.handoff for change in operations if isinstance(change, InsertHandoff)]
+    aimed = [*offered, *(change.handoff for change in operations if isinstance(change, DirectHandoff))]
+    works = {**stored.works, **{handoff.id: work_of(handoff) for handoff in aimed}}
+    after = {handoff.id: handoff.status for handoff in offered}
+    after |= {change.handoff_id: change.state.status for change in operations if isinstance(change, UpdateHandoff)}
     accepted = Counter[Work]()
     for handoff_id, status in after.items():
         was = stored.handoff(handoff_id)
         accepted[works[handoff_id]] += is_work(status) - (was is not None and is_work(was.status))
-    slots = Counter(each.graph for each in operations if isinstance(each, TakeSlot))
-    freed = [each.handoff_id for each in operations if isinstance(each, FreeSlot)]
+    slots = Counter(change.graph for change in operations if isinstance(change, TakeSlot))
+    freed = [change.handoff_id for change in operations if isinstance(change, FreeSlot)]
     if freed:
         slots.subtract(graph for _, graph in SLOTS.all(connection, freed))
     return WorkChange(accepted, slots)
