@@ -130,8 +130,8 @@ def test_a_webhook_of_a_file_takes_no_value_of_another_kind(file, line, problem)
         ("port = 70000", "port: Input should be less than or equal to 65535"),
         ("user = 'u'\npassword = 'p'\npassword_file = '{secret}'", "leave out password or password_file"),
         ("user = 'u'\npassword_file = 'empty'", "is empty; write the password into it"),
-        ("user = 'u'", "user: a mail server asks a user for a password"),
-        ("password = 'p'", "give user and password, or neither"),
+        ("user = 'u'", "user: user and password belong together"),
+        ("password = 'p'", "give both, or neither"),
         ("user = 'u'\npassword = ''", "password: String should have at least 1 character"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Alerts to people and programs outside: webhooks and mail, durable, tried again, under a stable id."""
+"""Durable alerts to people and other programs, by webhook and mail. Failed deliveries are retried under a stable id."""

@@ -63,7 +63,7 @@ class MailboxTable(_SinkTable):
         """Return the sink. folder: where relative paths begin. Raises ValueError."""
         password = _secret("password", self.password, self.password_file, folder)
         if bool(self.user) != (password is not None):
-            raise ValueError("user: a mail server asks a user for a password; give user and password, or neither")
+            raise ValueError("user: user and password belong together; give both, or neither")
         return Mailbox(
             self.host,
             sender=self.sender,

@@ -229,7 +229,7 @@ async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> 
     if kept is None or not kept.is_registered or kept.terms.is_local:
         if directory.local(command.id) is not None:
             problem = f"a graph here declares {command.id!r}"
-            raise PayloadError("deregister_entry", (problem,), "a registered entry; close or exclude a declared one")
+            raise PayloadError("deregister_entry", (problem,), "a registered entry; close or exclude this one instead")
         raise UnknownEntryError(command.id)
     if command.registrant not in (None, kept.terms.registrant):
         raise EntryTakenError(command.id, _owner(kept))
