@@ -181,7 +181,7 @@ async def test_a_call_that_cannot_be_taken_back_leads_to_the_next_strategy(place
         _, last = await attempts(agent)
         [passed] = last.event.payload["passed"]
         assert passed["strategy"] == "restart"
-        assert passed["why"].startswith("cancel could not take a call back: ")
+        assert passed["why"].startswith("cancel could not undo a call: ")
         [failed] = await undo_failures(agent)
         assert (failed.reason, failed.reaction) == (Reason.TOOL_FAILURE, Reaction.ESCAPING)
         [evidence] = failed.evidence

@@ -1,4 +1,4 @@
-"""Idle invocations: their functions only wait, so they hold no place and their time limits stand still."""
+"""Idle invocations: while a function only waits, its invocation gives up its place, and its time limit is paused."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Protocol
 
 
 class TimeLimit(Protocol):
-    """A limit on how long a function runs. Both calls may be repeated."""
+    """A limit on the running time of a function. Both methods are idempotent."""
 
     def stop(self) -> None:
-        """Let it stand still."""
+        """Pause the limit."""
         ...
 
     def go_on(self) -> None:
-        """Let it run on with what is left."""
+        """Resume the limit with the remaining time."""
         ...
 
 
 class Place(Protocol):
-    """What an invocation takes up while it runs, and gives up while it is idle. Both calls may be repeated."""
+    """A place among the running invocations, given up while the invocation is idle. Both methods are idempotent."""
 
     async def take(self) -> None:
-        """Wait until the place is held."""
+        """Wait for the place and hold it."""
         ...
 
     def give_up(self) -> None:
-        """Give the place up."""
+        """Release the place."""
         ...
 
 
 class SharedPlace:
-    """A place among the invocations that run at once, held inside the block except while it is given up."""
+    """One of a limited number of places, held inside the block except while it is given up."""
 
     def __init__(self, places: asyncio.Semaphore) -> None:
-        """places: all that there are."""
+        """places: counts the free places."""
         self._places = places
-        self._taking: asyncio.Lock | None = None  # made when the place is first given up
+        self._taking: asyncio.Lock | None = None  # created when the place is first given up
         self._is_held = self._is_over = False
 
     async def __aenter__(self) -> SharedPlace:
@@ -52,7 +52,7 @@ class SharedPlace:
             self._release()
 
     async def take(self) -> None:
-        """Wait until the place is held. After the block it is not taken again."""
+        """Wait for the place and hold it. After the end of the block this has no effect."""
         if self._is_held or self._is_over or self._taking is None:
             return
         async with self._taking:
@@ -63,7 +63,7 @@ class SharedPlace:
                 self._release()
 
     def give_up(self) -> None:
-        """Give the place to another invocation."""
+        """Release the place for another invocation."""
         if self._is_held:
             self._taking = self._taking or asyncio.Lock()
             self._release()
@@ -74,24 +74,24 @@ class SharedPlace:
 
 
 class Idleness:
-    """Whether one attempt at a function is idle: it waits, and nothing else of it is under way.
+    """Tracks whether one attempt at a function is idle: it waits, and nothing else of it is running.
 
-    Steps, calls and reports are under way, each in a block of `busy`; what it awaits besides is not known here.
+    Steps, calls and reports run in blocks of `busy`. Other awaits of the function are not tracked.
     """
 
     def __init__(self, place: Place | None = None) -> None:
-        """place: what it gives up while it is idle."""
-        self.limit: TimeLimit | None = None  # stands still while it is idle
+        """place: given up while the attempt is idle."""
+        self.limit: TimeLimit | None = None  # paused while the attempt is idle
         self._place = place
         self._busy = self._waits = 0
         self._is_over = False
 
     @asynccontextmanager
     async def busy(self) -> AsyncIterator[None]:
-        """Be under way inside the block, which begins once there is a place."""
+        """Count as running inside the block, which starts once the place is held."""
         self._busy += 1
         try:
-            await self._go_on()
+            await self._resume()
             yield
         finally:
             self._busy -= 1
@@ -99,7 +99,7 @@ class Idleness:
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
-        """Only wait inside the block, which is inside one of `busy`; go on behind it once there is a place."""
+        """Count as waiting inside the block, which is inside a block of `busy`; hold the place again afterwards."""
         self._busy -= 1
         self._waits += 1
         self._settle()
@@ -108,14 +108,14 @@ class Idleness:
         finally:
             self._waits -= 1
             self._busy += 1
-        # Not when the wait was cancelled: nobody may hold up a cancellation. A later step takes the place.
-        await self._go_on()
+        # Skipped if the wait was cancelled, so that the cancellation is not delayed. A later step takes the place.
+        await self._resume()
 
     def end(self) -> None:
-        """Let go of place and limit: what the function still does, ended or not, changes neither."""
+        """Stop tracking: whatever the function still does no longer changes the place or the limit."""
         self._is_over = True
 
-    async def _go_on(self) -> None:
+    async def _resume(self) -> None:
         if self._place is not None and not self._is_over:
             await self._place.take()
         self._settle()

@@ -1,4 +1,4 @@
-"""One attempt at an invocation, the same in every runtime, and the loop of attempts where no engine has one."""
+"""Run one attempt at an invocation, on any runtime, and the loop of attempts for runtimes without an engine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TOO_LONG: Final = "it took longer than its timeout_s"
 
 @value
 class InvokeEnded:
-    """The end of an invocation: the agent is sent `<kind>.invoke.<id>` with the payload."""
+    """The end of an invocation: the agent receives `<kind>.invoke.<id>` with the payload."""
 
     kind: Literal["done", "error"]
     payload: Mapping[str, Any]
@@ -56,29 +56,29 @@ class InvokeFailed:
 async def attempts(
     host: InvokeHost, graph: AnyGraph, running: ActiveInvocation, place: Place, *, is_new: bool
 ) -> InvokeEnded:
-    """Run the invoked function until the invocation has ended, counting on from what earlier processes recorded.
+    """Run the invoked function until the invocation has ended. The attempts of earlier processes count.
 
-    place: held; it is given up while the invocation waits. is_new: whether there was no attempt yet, so that nothing is
-    recorded. Raises InvocationOverError if the state was left meanwhile.
+    place: held by the caller, and given up while the invocation waits. is_new: whether this is the first attempt, so
+    that nothing is recorded. Raises InvocationOverError if the state has been left.
     """
     call, failed = running.invocation, 0
     recorded: dict[str, str] = {}
     if not is_new:
         try:
             recorded.update(await host.recorded(call))
-        except Exception as error:  # whatever cannot be read: the agent waits for an end
+        except Exception as error:  # unreadable records; the agent must still get an end
             return InvokeEnded("error", failure_payload(error, 1))
-        failed = await _between(host, call, recorded, place).attempts()
+        failed = await _waits_between(host, call, recorded, place).attempts()
     while True:
         result = await attempt(host, graph, running, InvokeJournal(host, call, recorded, failed), place)
         if isinstance(result, InvokeEnded):
             return result
         failed = result.attempts
-        await _between(host, call, recorded, place).before_next_attempt(failed, result.wait_s)
+        await _waits_between(host, call, recorded, place).before_next_attempt(failed, result.wait_s)
 
 
-def _between(host: InvokeHost, call: Invocation, recorded: dict[str, str], place: Place) -> Waits:
-    """Return the waits between attempts, in which no function is under way."""
+def _waits_between(host: InvokeHost, call: Invocation, recorded: dict[str, str], place: Place) -> Waits:
+    """Return the waits between attempts, while no function is running."""
     return Waits(host, InvokeJournal(host, call, recorded), Idleness(place))
 
 
@@ -89,13 +89,13 @@ async def attempt(
     journal: InvokeJournal,
     place: Place | None = None,
 ) -> InvokeEnded | InvokeFailed:
-    """Run the invoked function once, for the attempt that the journal is bound to.
+    """Run the invoked function once, for the attempt of the journal.
 
-    place: given up while the function only waits. Raises InvocationOverError if the state was left meanwhile.
+    place: given up while the function only waits. Raises InvocationOverError if the state has been left.
     """
     idleness, failed = Idleness(place), journal.attempt
     try:
-        invoke = _declared(graph, running)
+        invoke = _declared_invoke(graph, running)
     except UnknownInvokeError as error:
         return InvokeEnded("error", failure_payload(error, failed))
     try:
@@ -127,13 +127,13 @@ def _after_failure(
 
 
 def _refused_s(error: Exception, now: datetime) -> float:
-    """Return the seconds until the circuit breaker that refused a call lets one through; 0 if none did."""
+    """Return the seconds until the circuit breaker that refused a call allows one; 0 if no breaker refused it."""
     retry_at = error.retry_at if isinstance(error, BreakerOpenError | ToolFailedError) else None
     return 0.0 if retry_at is None else max((retry_at - now).total_seconds(), 0.0)
 
 
 def _log_failure(running: ActiveInvocation, payload: Payload) -> None:
-    """Log the first failure with its traceback; a repeated one in a line, with their number."""
+    """Log the first failure with its traceback, and each repeated failure in one line with the number of failures."""
     call, attempts = running.invocation, payload["attempts"]
     problem = f"{payload['type']}: {payload['message']}" if attempts > 1 else payload["traceback"]
     facts = {"agent_id": call.agent_id, "graph": running.graph, "state": call.state, "invoke": call.invoke}
@@ -141,7 +141,7 @@ def _log_failure(running: ActiveInvocation, payload: Payload) -> None:
     logger.warning(_FAILED, facts, extra=facts)
 
 
-def _declared(graph: AnyGraph, running: ActiveInvocation) -> Invoke:
+def _declared_invoke(graph: AnyGraph, running: ActiveInvocation) -> Invoke:
     call = running.invocation
     node = graph.nodes.get(call.state)
     for invoke in () if node is None else node.invokes:
@@ -151,7 +151,7 @@ def _declared(graph: AnyGraph, running: ActiveInvocation) -> Invoke:
 
 
 async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
-    """Return the function's result. Raises only Exceptions, because nothing else looks at the task it runs in."""
+    """Return the function's result. Raises only Exceptions, because no caller handles others from its task."""
     assert invoke.function is not None  # an invoke without a function delegates to an agent and is never called
     with contained():
         result = invoke.function(context, work)
@@ -159,7 +159,7 @@ async def result_of(invoke: Invoke, context: Any, work: Work) -> Any:
 
 
 def failure_payload(raised: Exception, attempts: int) -> Payload:
-    """Return the payload that reports a failed invocation to its agent, with the fields that its error reports."""
+    """Return the payload of a failed invocation for its agent, with the reported fields of its error."""
     error = failure_in(raised)
     facts = {name: getattr(error, name) for name in error.reported} if isinstance(error, GatechartError) else {}
     return {
@@ -172,5 +172,5 @@ def failure_payload(raised: Exception, attempts: int) -> Payload:
 
 
 def traceback_of(error: BaseException) -> str:
-    """Format the exception as Python prints it, in characters that every store and stream accepts."""
+    """Format the exception as Python prints it, with only characters that all stores and streams accept."""
     return "".join(traceback.format_exception(error)).encode(errors="replace").decode()

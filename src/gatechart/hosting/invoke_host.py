@@ -1,4 +1,4 @@
-"""What a runtime does for the invocations that it runs."""
+"""The services of a runtime for its invocations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class TransferHost(Protocol):
-    """What a runtime does for the choices of its invocations."""
+    """The services of a runtime for transfers that its invocations choose."""
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
@@ -36,15 +36,15 @@ class TransferHost(Protocol):
         ...
 
     async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
-        """Process the event of a choice in a turn and return its outcome; a repeat gets the first one.
+        """Process the event of a choice in a turn, and return its outcome; a repeat gets the first outcome.
 
-        Raises InvocationOverError if the state has been left, and what the turn raises.
+        Raises InvocationOverError if the state has been left, and the errors of the turn.
         """
         ...
 
 
 class InvokeHost(TransferHost, TrailHost, Protocol):
-    """What a runtime does for the invocations that it runs."""
+    """The services of a runtime for its invocations."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait by the runtime's clock."""
@@ -57,9 +57,9 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
     async def record(
         self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
     ) -> str:
-        """Record the result of a step and return the recorded one, which may come from an earlier attempt.
+        """Record the result of a step, and return the recorded result, which an earlier attempt may have written.
 
-        tells: mail to the agent that is accepted with the write, and not with a repeat. Raises InvocationOverError if
+        tells: mail to the agent, accepted with the write but not with a repeat. Raises InvocationOverError if
         the state has been left.
         """
         ...
@@ -69,10 +69,10 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
         ...
 
     async def enter(self, record: JournalRecord) -> str:
-        """Write an entry of one of the agent's journals and return the entry that the journal has under its name.
+        """Write an entry of one of the agent's journals, and return the entry that the journal now has under its name.
 
-        That may be the one of an earlier attempt, and then its mail was accepted. Raises InvocationOverError if the
-        state has been left.
+        An earlier attempt may have written it, and its mail was accepted then. Raises InvocationOverError if the state
+        has been left.
         """
         ...
 
@@ -81,7 +81,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
         ...
 
     def publish(self, invocation: Invocation, item: Any) -> None:
-        """Give the item to the invoke's current subscribers. Called from any thread."""
+        """Pass the item to the current subscribers of the invoke. Thread-safe."""
         ...
 
     @property
@@ -91,7 +91,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
 
     @property
     def gates(self) -> ToolGates:
-        """What the tool calls of the process share."""
+        """The gates that all tool calls of the process share."""
         ...
 
     async def within(
@@ -99,7 +99,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
     ) -> T:
         """Return the function's result. Raises TimeoutError if it takes longer than `seconds`.
 
-        idleness: while it is idle, no time passes.
+        idleness: the limit is paused while the function is idle.
         """
         ...
 

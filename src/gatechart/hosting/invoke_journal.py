@@ -1,4 +1,4 @@
-"""What is recorded of one invocation: results of steps, and the framework's own marks, each under a name and once."""
+"""The journal of an invocation: results of steps, and the framework's own marks. A name is recorded once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ KEYS: Final = UUID("8d5a5f0c-6c0b-5c58-9a5b-6b1d2f3a4c5e")
 """The namespace of idempotency keys."""
 
 RESERVED: Final = "gatechart."
-"""The beginning of the names of marks, which no step of a user can have."""
+"""The prefix of the names of marks; names of users' steps cannot have it."""
 
 
 def mark(kind: str, *of: object) -> str:
-    """Return the name of one of the framework's marks. of: what it is about; text that may hold dots comes last.
+    """Return the name of one of the framework's marks. of: parts of the name; text with dots must come last.
 
     >>> mark("retry", 0, 2, "label")
     'gatechart.retry.0.2.label'
@@ -28,9 +28,9 @@ def mark(kind: str, *of: object) -> str:
 
 
 def checked_step(name: str, what: str = "step") -> str:
-    """Return the name that a user gives a step unchanged.
+    """Return the user's name of a step unchanged.
 
-    Raises PayloadError for a name that no store can keep, or that only the framework gives.
+    Raises PayloadError for a name that a store cannot keep, or that is reserved for the framework.
     """
     if checked_key(name, what).startswith(RESERVED):
         problem = f"{name!r}: names that begin with {RESERVED!r} are the framework's own"
@@ -39,14 +39,14 @@ def checked_step(name: str, what: str = "step") -> str:
 
 
 class Recorder(Protocol):
-    """Where an invocation's records are written."""
+    """Writes the records of an invocation."""
 
     async def record(
         self, invocation: Invocation, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None
     ) -> str:
-        """Record a text under a name and return the recorded one, which may come from an earlier attempt.
+        """Record a text under a name, and return the recorded text, which an earlier attempt may have written.
 
-        replaces: names whose records are forgotten with the write. tells: mail to the agent that is accepted with it.
+        replaces: names whose records are deleted with the write. tells: mail to the agent, accepted with the write.
         Raises InvocationOverError if the state has been left.
         """
         ...
@@ -55,10 +55,10 @@ class Recorder(Protocol):
 class InvokeJournal:
     """The records of an invocation, as JSON texts by name, as one attempt at its function reads and writes them.
 
-    A name is recorded once and for the whole invocation. What counts for one attempt only has its number in the name.
+    A name is recorded once for the whole invocation. Records of a single attempt have its number in their names.
     """
 
-    is_of_agent: ClassVar[bool] = False  # whether later invocations find the records
+    is_of_agent: ClassVar[bool] = False  # whether later invocations share the records
     name: str = ""  # of a journal of an agent
 
     def __init__(
@@ -66,7 +66,7 @@ class InvokeJournal:
     ) -> None:
         """Bind the journal to an attempt.
 
-        recorded: what earlier attempts recorded; what this one records is added. attempt: how many failed before it.
+        recorded: records of earlier attempts, extended by this attempt. attempt: number of failed attempts before it.
         """
         self._recorder = recorder
         self._recorded = recorded
@@ -74,38 +74,40 @@ class InvokeJournal:
         self.attempt = attempt
 
     def recorded(self, name: str) -> str | None:
-        """Return the text recorded under this name; None if there is none."""
+        """Return the text recorded under a name; None if there is none."""
         return self._recorded.get(name)
 
     def names(self, beginning: str) -> tuple[str, ...]:
-        """Return the names that begin so under which something is recorded."""
+        """Return the recorded names that start with a text."""
         return tuple(name for name in self._recorded if name.startswith(beginning))
 
     async def record(self, name: str, text: str, replaces: Sequence[str] = (), tells: Mail | None = None) -> str:
-        """Record a text durably and return what is recorded: the first text that was given for the name.
+        """Record a text durably, and return the recorded text: the first text of the name.
 
-        replaces: names whose records are forgotten with the write. tells: mail to the agent that is accepted with it,
-        and not with a repeat. Raises InvocationOverError if the state has been left.
+        replaces: names whose records are deleted with the write. tells: mail to the agent, accepted with the write but
+        not with a repeat. Raises InvocationOverError if the state has been left.
         """
         kept = await self._recorder.record(self.invocation, name, text, replaces, tells)
-        for each in replaces:
-            self._recorded.pop(each, None)
+        for replaced in replaces:
+            self._recorded.pop(replaced, None)
         self._recorded[name] = kept
         return kept
 
     def is_of_earlier_entry(self, attempt: int) -> bool:  # noqa: ARG002  for journals of agents
-        """Whether an attempt belongs to an earlier entry of a state; those of an invocation never do."""
+        """Return whether an attempt belongs to an earlier entry of a state; False for attempts of this invocation."""
         return False
 
     def draw(self, name: str) -> float:
-        """Return a random number from 0 to 1 that belongs to this name: a repeat draws the same one."""
-        it = self.invocation
-        return Random("\0".join((it.agent_id, str(it.epoch), it.invoke, name))).random()
+        """Return a random number from 0 to 1 for a name: a repeat draws the same number."""
+        return Random(self._identity(name)).random()
 
     def key(self, name: str) -> str:
-        """Return an idempotency key that belongs to this name: a repeat gets the same one.
+        """Return the idempotency key of a name: a repeat gets the same key.
 
         It stays the same if a migration renames the state. Source: version 5 of RFC 9562.
         """
-        it = self.invocation
-        return str(uuid5(KEYS, "\0".join((it.agent_id, str(it.epoch), it.invoke, name))))
+        return str(uuid5(KEYS, self._identity(name)))
+
+    def _identity(self, name: str) -> str:
+        call = self.invocation
+        return "\0".join((call.agent_id, str(call.epoch), call.invoke, name))

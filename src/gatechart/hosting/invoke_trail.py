@@ -1,8 +1,8 @@
-"""What an invoke tells the trail of its agent, and the wait for the agent once a signal fires by that.
+"""The entries of an invoke in the trail of its agent, and the wait for the agent after an entry fires a signal.
 
-An invoke runs outside turns. So what it tells is looked at here as the turn of its mail will look at it. Where a signal
-fires, the function waits for that turn, and for the way out if the agent asks for one: it calls nothing more before the
-agent has answered.
+An invoke runs outside turns. Its entries are therefore evaluated here in the same way as by the turn of their mail. If
+a signal fires, the function waits for that turn, and for the escape if the agent requests one. The function makes no
+other call before the agent has answered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gatechart.values.mail import Invocation, Mail
 from gatechart.values.names import Payload, StateName
 from gatechart.values.trail import Called, Noted, Reasoned, Waited, digest_of
 
-if TYPE_CHECKING:  # functions that call no tool do without this module
+if TYPE_CHECKING:  # not loaded for functions without tool calls
     from gatechart.tools.results import ToolFailure, ToolResult
 
 Entry: TypeAlias = Called | Noted | Reasoned | Waited
@@ -40,11 +40,11 @@ NOTHING_MORE: Final[Payload] = MappingProxyType({})
 
 
 class TrailHost(Protocol):
-    """What a runtime does for invocations of agents with signals."""
+    """The services of a runtime for invocations of agents with signals."""
 
     @property
     def services(self) -> Any:
-        """The services that the runtime was opened with."""
+        """The services passed to `Runtime.open`."""
         ...
 
     def now(self) -> datetime:
@@ -56,7 +56,7 @@ class TrailHost(Protocol):
         ...
 
     async def answered(self, invocation: Invocation) -> Snapshot:
-        """Return the agent's newest snapshot once it has taken all mail that was accepted before.
+        """Return the agent's newest snapshot after it has processed all mail accepted so far.
 
         Raises InvocationOverError if the state has been left.
         """
@@ -76,7 +76,7 @@ class TrailDesk:
     ) -> None:
         """Bind to an attempt.
 
-        journal: of the invocation. context: that of the commit that entered the state.
+        journal: of the invocation. context: as committed on entry of the state.
         """
         self._has_plans = has_plans(graph, host.services)
         self._has_others = journal.invocation.state in states_with_others(graph)
@@ -85,18 +85,18 @@ class TrailDesk:
         self._idleness = idleness
         self._graph = graph
         self._context = context
-        self._seen: Snapshot | None = None  # as the turns of what was told will leave it; None until first asked for
-        self._unseen: list[Event] = []  # told, and not looked at yet
-        self._answering = asyncio.Lock()  # held while the agent is waited for
-        self._owes_answer = False  # whether the agent may have something to answer; also once the wait was given up
-        self._equal: Counter[str] = Counter()  # entries without a name so far, by what they tell
+        self._seen: Snapshot | None = None  # the agent after the turns of all entries; None until first read
+        self._unseen: list[Event] = []  # events of entries that are not evaluated yet
+        self._answering = asyncio.Lock()  # held during a wait for the agent
+        self._owes_answer = False  # whether an answer may be due; stays True after an abandoned wait
+        self._equal: Counter[str] = Counter()  # entries without a name so far, by their contents
 
     async def open(self) -> bool:
-        """Wait until the agent has answered, and return whether it has signals. To be called while busy.
+        """Wait until the agent has answered, and return whether it has signals. Call it while busy.
 
-        An earlier attempt may have told it something to answer, so each attempt waits at first. So may functions that
-        are under way beside this one, of whose calls nothing is seen here, so where there may be some, each call waits.
-        A function may catch the error or the cancellation that ends a wait: the next call then begins it again.
+        An entry of an earlier attempt may need an answer, so the first call of an attempt waits. Entries of functions
+        that run concurrently may also need an answer, and are not visible here: in states with such functions, each
+        call waits. If the function catches the error or the cancellation of a wait, the next call waits again.
         """
         if self._is_unsure or self._answering.locked():
             async with self._idleness.waiting(), self._answering:
@@ -106,9 +106,9 @@ class TrailDesk:
         return self._graph.signals_at(self._seen.trail.entry_point) is not None
 
     async def escapes(self) -> Escapes:
-        """Return the agent's record of escapes once no way out is due. To be called while busy.
+        """Return the agent's record of escapes, after any escape that is due. Call it while busy.
 
-        Raises InvocationOverError if the state has been left. Agents that try no ways out are not asked.
+        Raises InvocationOverError if the state has been left. Does not query agents without escape plans.
         """
         if not self._has_plans:
             return NO_ESCAPES
@@ -119,10 +119,10 @@ class TrailDesk:
         return seen.trail.escapes
 
     async def _answered(self) -> Snapshot:
-        """Return the agent's snapshot once it has answered, with a way out if it asked for one.
+        """Return the agent's snapshot after it has answered, and taken an escape if it requested one.
 
-        It asks by mail to itself, which the next question comes behind. If that finds the agent as it was, the mail is
-        lost or waits to be tried again, and nothing more is waited for.
+        The agent requests an escape by mail to itself, so the next query waits for that mail. If the agent's version
+        has not changed after that, the mail is lost or waits for a retry, and the wait ends.
         """
         self._owes_answer = True
         seen, before = await self._host.answered(self._journal.invocation), 0
@@ -134,109 +134,110 @@ class TrailDesk:
 
     @property
     def _is_unsure(self) -> bool:
-        """Whether it is not known here that the agent has nothing to answer."""
+        """Whether an answer of the agent may be due."""
         return self._seen is None or self._owes_answer or self._has_others
 
     @property
     def looks_back(self) -> bool:
-        """Whether the agent may go back over what it did, so that its calls are told in full."""
+        """Whether escapes may read the agent's past calls, so that entries contain the calls in full."""
         return looks_back(self._graph)
 
-    def digest(self, told: Any) -> str:
-        """Return the digest of JSON values without the fields that make no difference, in a desk that is open."""
-        terms = self._graph.signals_at(self._opened.trail.entry_point)
-        return digest_of(told, () if terms is None else terms.ignore)
+    def digest(self, values: Any) -> str:
+        """Return the digest of JSON values without the ignored fields. Requires `open`."""
+        terms = self._graph.signals_at(self._current.trail.entry_point)
+        return digest_of(values, () if terms is None else terms.ignore)
 
     def called(self, tool: str, arguments: Payload, result: ToolResult[Any], value: str | None) -> Called:
-        """Return the entry of a call that has ended, in a desk that is open. value: of its result, as JSON text."""
+        """Return the entry of a finished call. Requires `open`. value: the value of its result, as JSON text."""
         failure = result.failure
         return Called(
             tool,
             self.digest(arguments),
             ok=failure is None,
-            outcome=self.digest(json.loads(value or NOTHING) if failure is None else _shown(failure)),
+            outcome=self.digest(json.loads(value or NOTHING) if failure is None else _failure_payload(failure)),
             error="" if failure is None else kind_of(failure),
             attempts=result.attempts,
-            task=self._opened.trail.task,
+            task=self._current.trail.task,
             time_ms=int(self._host.now().timestamp() * 1000),
             until_ms=0 if failure is None or failure.retry_at is None else int(failure.retry_at.timestamp() * 1000),
         )
 
     async def tell(self, entry: Noted | Reasoned | Waited, name: str = "") -> None:
-        """Write an entry, once in the invocation. To be called while busy. Raises InvocationOverError.
+        """Write an entry, once in the invocation. Call it while busy. Raises InvocationOverError.
 
-        name: by which a repeat knows it; by default what it tells, and how many equal ones this attempt told before.
+        name: identity of the entry in a repeat; by default its contents and the number of equal entries before it.
         """
         if not await self.open():
             return
-        record = mark("told", f"named.{name}" if name else self._place_of(entry))
+        record = mark("told", f"named.{name}" if name else self._identity_of(entry))
         if self._journal.recorded(record) is None:
             await self.record(self._journal, record, NOTHING, entry)
 
-    def _place_of(self, entry: Entry) -> str:
-        told = f"{type(entry).__name__}.{digest_of(payload_of(entry)[1])}"
-        self._equal[told] += 1
-        return f"{told}.{self._equal[told]}"
+    def _identity_of(self, entry: Entry) -> str:
+        contents = f"{type(entry).__name__}.{digest_of(payload_of(entry)[1])}"
+        self._equal[contents] += 1
+        return f"{contents}.{self._equal[contents]}"
 
-    async def begun(self, journal: InvokeJournal, name: str, text: str, told: Payload) -> None:
-        """Record a text together with the mail that a call has begun. Raises InvocationOverError."""
-        it = journal.invocation
-        mail = Mail(0, it.agent_id, BEGAN, {**told, "state": it.state, "epoch": it.epoch}, self._host.now())
+    async def begun(self, journal: InvokeJournal, name: str, text: str, facts: Payload) -> None:
+        """Record a text together with the mail that reports the start of a call. Raises InvocationOverError."""
+        call = journal.invocation
+        payload = {**facts, "state": call.state, "epoch": call.epoch}
+        mail = Mail(0, call.agent_id, BEGAN, payload, self._host.now())
         await journal.record(name, text, tells=mail)
 
     async def record(
         self, journal: InvokeJournal, name: str, text: str, entry: Entry, more: Payload = NOTHING_MORE
     ) -> str:
-        """Record a text together with the mail that tells of an entry, and return what is recorded.
+        """Record a text together with the mail of an entry, and return the recorded text.
 
-        more: what the mail tells beside the entry. If a signal fires by it, the agent has answered when this returns.
-        Raises InvocationOverError if the state has been left, by the answer too.
+        more: other fields of the mail. If the entry fires a signal, this returns after the agent has answered. Raises
+        InvocationOverError if the state has been left, including by the answer.
         """
         event, payload = payload_during(entry, journal.invocation)
         mail = Mail(0, journal.invocation.agent_id, event, {**payload, **more}, self._host.now())
-        kept = await self._recorded(journal, name, text, mail)
+        recorded = await self._record_with_mail(journal, name, text, mail)
         self._unseen.append(mail.happens(mail.accepted))
-        if not self._answering.locked():  # otherwise it is looked at after the answer
-            await self._look()
-        return kept
+        if not self._answering.locked():  # otherwise the entry is evaluated after the answer
+            await self._evaluate()
+        return recorded
 
-    async def _recorded(self, journal: InvokeJournal, name: str, text: str, mail: Mail) -> str:
+    async def _record_with_mail(self, journal: InvokeJournal, name: str, text: str, mail: Mail) -> str:
         try:
             return await journal.record(name, text, tells=mail)
-        except BaseException:  # the mail may be on its way all the same
+        except BaseException:  # the mail may have been accepted nevertheless
             self._owes_answer = True
             raise
 
-    async def _look(self) -> None:
-        """Look at what was told, and wait for the agent where a signal fires.
+    async def _evaluate(self) -> None:
+        """Evaluate new entries, and wait for the agent if a signal fires.
 
-        What is told while the agent is waited for may be in the snapshot already, and then counts twice. At worst that
-        is a wait for an agent that has nothing to answer.
+        An entry written during a wait for the agent may already be in the snapshot, and then counts twice. At worst,
+        this causes a wait without a pending answer.
         """
         while self._unseen:
-            self._seen, fired = foreseen(self._graph, self._opened, self._unseen.pop(0), self._context)
+            self._seen, fired = foreseen(self._graph, self._current, self._unseen.pop(0), self._context)
             if fired is not None:
                 async with self._idleness.waiting(), self._answering:
                     self._seen = await self._answered()
 
     @property
-    def _opened(self) -> Snapshot:
+    def _current(self) -> Snapshot:
         assert self._seen is not None
         return self._seen
 
 
 def states_with_others(graph: AnyGraph) -> frozenset[StateName]:
-    """Return the states whose functions may be under way at the same time as others of the agent. Worked out once."""
+    """Return the states whose functions may run concurrently with other functions of the agent. Cached per graph."""
     key = ("functions beside functions",)
-    found: frozenset[StateName] | None = graph.memo.get(key)
-    if found is None:
-        found = graph.memo[key] = frozenset(_side_by_side(graph))
-    return found
+    states: frozenset[StateName] | None = graph.memo.get(key)
+    if states is None:
+        states = graph.memo[key] = frozenset(_concurrent_states(graph))
+    return states
 
 
-def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
-    """Yield states that invoke several functions, that do inside another that does, or in two regions of one."""
-    functions = Counter(node.name for node in graph.nodes.values() for each in node.invokes if not each.agent)
+def _concurrent_states(graph: AnyGraph) -> Iterator[StateName]:
+    """Yield states with several functions, with functions also in an ancestor, or with functions in other regions."""
+    functions = Counter(node.name for node in graph.nodes.values() for invoke in node.invokes if not invoke.agent)
     yield from (state for state, count in functions.items() if count > 1)
     regions: defaultdict[StateName, defaultdict[StateName, list[StateName]]] = defaultdict(lambda: defaultdict(list))
     for state in functions:
@@ -251,9 +252,9 @@ def _side_by_side(graph: AnyGraph) -> Iterator[StateName]:
 
 
 def kind_of(failure: ToolFailure) -> str:
-    """Return the type of the tool's exception, or the kind of the failure if there is none or a breaker refused it."""
+    """Return the type of the tool's exception; without one, or for a refused call, the kind of the failure."""
     return failure.kind.value if failure.is_refusal else failure.type or failure.kind.value
 
 
-def _shown(failure: ToolFailure) -> Payload:
+def _failure_payload(failure: ToolFailure) -> Payload:
     return {"type": kind_of(failure), "message": failure.message}
