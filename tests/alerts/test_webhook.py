@@ -59,7 +59,7 @@ def test_a_secret_that_can_be_guessed_is_refused(secret):
 async def test_a_redirect_is_not_followed():
     with receiving() as other, receiving() as receiver:
         receiver.answers = [(307, {"location": f"http://127.0.0.1:{other.port}/"})]
-        with pytest.raises(WebhookRefusedError, match="answered 307"):
+        with pytest.raises(WebhookRefusedError, match="answered an alert with status 307"):
             await hook(receiver.port).deliver(ALERT)
         assert other.requests == []
 

@@ -75,8 +75,8 @@ def test_a_silent_host_is_critical_and_the_remedy_is_told(gatechart, sqlite_url)
     asyncio.run(left())
     told = gatechart("doctor", sqlite_url)
     assert told.code == 7
-    assert "gave no sign of life for 2 min" in " ".join(told.out.split())
-    assert "`gatechart run` hosts the agents" in told.out
+    assert "has sent no heartbeat for 2 min" in " ".join(told.out.split())
+    assert "start `gatechart run`" in told.out
     [found] = gatechart("doctor", sqlite_url, "--json").document["findings"]
     assert (found["key"], found["severity"], found["evidence"]["pid"]) == ("silent:h-1", "critical", 4711)
 

@@ -156,9 +156,9 @@ async def test_all_faults_of_choosing_are_told_at_once():
     with pytest.raises(InvalidChoosingError) as refused:
         async with Runtime.open("memory:", graphs=[REFUNDS], choosing=wrong):
             pass
-    places = ("says=", "least=2", "learned=True is no Learned", "exploring=0.2 is no Exploring")
+    places = ("says=", "least=2", "learned=True is not a valid Learned", "exploring=0.2 is not a valid Exploring")
     assert all(each in str(refused.value) for each in places)
-    with pytest.raises(InvalidChoosingError, match="is no Choosing"):
+    with pytest.raises(InvalidChoosingError, match="is not a Choosing"):
         async with Runtime.open("memory:", graphs=[REFUNDS], choosing=answering_later):
             pass
 
@@ -166,14 +166,17 @@ async def test_all_faults_of_choosing_are_told_at_once():
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (Choosing(exploring=Exploring(20)), "exploring: share=20 cannot be; pass a number from 0 to 1"),
-        (Choosing(exploring=Exploring(-0.1)), "exploring: share=-0.1 cannot be"),
-        (Choosing(exploring=Exploring(among=2.5)), "exploring: among=2.5 cannot be; pass a whole number of 1 or more"),
-        (Choosing(learned=Learned(loss=8)), "learned: loss=8 cannot be"),
-        (Choosing(learned=Learned(deficit=float("nan"))), "learned: deficit=nan cannot be"),
-        (Choosing(learned=Learned(ridge=0)), "learned: ridge=0 cannot be; pass a number above 0"),
-        (Choosing(learned=Learned(exploration=-1)), "learned: exploration=-1 cannot be"),
-        (Choosing(learned=Learned(trusted="yes")), "learned: trusted='yes' cannot be; pass True or False"),
+        (Choosing(exploring=Exploring(20)), "exploring: share=20 is not valid; pass a number from 0 to 1"),
+        (Choosing(exploring=Exploring(-0.1)), "exploring: share=-0.1 is not valid"),
+        (
+            Choosing(exploring=Exploring(among=2.5)),
+            "exploring: among=2.5 is not valid; pass a whole number of 1 or more",
+        ),
+        (Choosing(learned=Learned(loss=8)), "learned: loss=8 is not valid"),
+        (Choosing(learned=Learned(deficit=float("nan"))), "learned: deficit=nan is not valid"),
+        (Choosing(learned=Learned(ridge=0)), "learned: ridge=0 is not valid; pass a number above 0"),
+        (Choosing(learned=Learned(exploration=-1)), "learned: exploration=-1 is not valid"),
+        (Choosing(learned=Learned(trusted="yes")), "learned: trusted='yes' is not valid; pass True or False"),
     ],
 )
 def test_numbers_that_learning_and_exploring_cannot_go_by_are_refused(wrong, told):

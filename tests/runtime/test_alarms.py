@@ -90,11 +90,11 @@ async def test_an_alarm_reaches_the_agents_that_match_or_none_of_too_many(place)
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ({"name": "watchdog.stuck", "to": "a"}, "not watchdog first"),
-        ({"name": "watchdog", "to": "a"}, "not watchdog first"),
-        ({"name": "a b", "to": "a"}, "dots between"),
-        ({"name": "disk"}, "who hears of it"),
-        ({"name": "disk", "to": "a", "graph": "case"}, "who hears of it"),
+        ({"name": "watchdog.stuck", "to": "a"}, "the first word is not watchdog"),
+        ({"name": "watchdog", "to": "a"}, "the first word is not watchdog"),
+        ({"name": "a b", "to": "a"}, "separated by dots"),
+        ({"name": "disk"}, "it has no recipients, or both"),
+        ({"name": "disk", "to": "a", "graph": "case"}, "it has no recipients, or both"),
     ],
 )
 async def test_an_alarm_that_cannot_be_is_refused(wrong, problem):

@@ -288,7 +288,7 @@ async def test_entries_of_graphs_that_are_gone_are_kept_and_not_listed(place, cl
         await runtime.mark_entry("refunds.REVIEWING", Mark.PINNED)
     async with Runtime.open(place, graphs=[desk], clock=clock) as runtime:
         assert await ids(runtime) == []
-        with pytest.raises(EntryTakenError, match="which is not here"):
+        with pytest.raises(EntryTakenError, match="which this home does not host"):
             await runtime.register_entry("refunds.REVIEWING", desk, at="REVIEWING")
     async with Runtime.open(place, graphs=[refunds, desk], clock=clock) as runtime:
         assert [each.mark for each in await runtime.directory()] == [Mark.PINNED]

@@ -141,7 +141,7 @@ async def test_the_queue_of_an_entry_point_without_a_profile_is_closed_and_opene
 @pytest.mark.parametrize("mark", [Mark.PINNED, Mark.EXCLUDED])
 async def test_what_no_selection_finds_is_neither_pinned_nor_excluded(place, mark):
     async with house(place, giving, plain, worker("other", profile=Profile(domains=("refunds",)))) as runtime:
-        with pytest.raises(PayloadError, match="has no profile, so no selection finds it"):
+        with pytest.raises(PayloadError, match="has no profile, so selections never choose it"):
             await runtime.mark_entry("plain.WORKING", mark)
         with pytest.raises(UnknownEntryError):
             await runtime.mark_entry("plain.NOWHERE", mark)

@@ -162,7 +162,7 @@ async def test_alerts_for_a_sink_that_no_host_has_tell_how_to_give_it_one(sqlite
         clock.advance("2h")
         [found] = await runtime.findings()
         assert (found.kind, found.subject) == ("unclaimed", "alerts:ops")
-        assert "[sinks.ops] in the file of `gatechart run --alerts-file FILE`" in found.remedy
+        assert "[sinks.ops] to the file of `gatechart run --alerts-file FILE`" in found.remedy
 
 
 async def test_failing_and_dead_and_refused_mail_is_found(sqlite_url):

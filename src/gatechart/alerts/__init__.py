@@ -1,4 +1,4 @@
-"""Alerts to people and programs outside: webhooks and mail, durable, tried again, under a stable id."""
+"""Durable alerts to people and other programs, by webhook and mail. Failed deliveries are retried under a stable id."""
 
 from gatechart.alerts.mailbox import Mailbox
 from gatechart.alerts.sinks import Alerts, AlertSink

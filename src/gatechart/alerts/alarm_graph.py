@@ -1,4 +1,4 @@
-"""Alarms: each is an agent that tells others of it in its first turn, and then has ended."""
+"""Alarms: an alarm is an agent whose only turn sends the alarm event to its recipients, and ends the agent."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from gatechart.values.framework import (
 from gatechart.values.names import AgentId
 
 _DIGEST: Final = 32  # hexadecimal digits
-_NAMES: Final = "words of letters, digits, _ and -, with dots between, and not watchdog first"
+_VALID_NAMES: Final = "words of letters, digits, _ and -, separated by dots; the first word is not watchdog"
 
 
 class AlarmTerms(BaseModel):
-    """An alarm, and who hears of it."""
+    """An alarm and its recipients."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     payload: dict[str, Any] = Field(default_factory=dict)
     recipients: list[AgentId]
-    asked: str  # digest of what was asked, by which a repeat is recognised
+    asked: str  # digest of the command, to recognise a repeat
 
 
 class AlarmContext(AgentContext):
-    """What the agent of an alarm keeps."""
+    """The context of the agent of an alarm."""
 
     terms: AlarmTerms
 
@@ -58,57 +58,59 @@ def alarm_graph() -> AnyGraph:
 
 
 def _tell(context: AlarmContext, _event: Event, turn: Turn) -> None:
-    """Tell all who are to hear of it: in the commit with which the alarm is accepted, or not at all."""
+    """Send the alarm to all recipients, in the commit that accepts it, so that either all or none get it."""
     terms = context.terms
-    told = [Send(each, f"{ALARM}{terms.name}", terms.payload, turn.agent_id) for each in terms.recipients]
-    log_of(turn).asked.extend(told)
+    sends = [Send(agent_id, f"{ALARM}{terms.name}", terms.payload, turn.agent_id) for agent_id in terms.recipients]
+    log_of(turn).asked.extend(sends)
 
 
 async def alarmed(home: AgentHome, own: OwnAgents, command: AlarmCommand) -> RaisedAlarm:
     """Execute the command. Raises as `AgentHome.alarm` does."""
     _check(command)
     agent_id = f"{ALARM_AGENT}{command.alarm_id}"
-    asked = _digest(command)
+    digest = _digest(command)
     try:
-        return _raised_before(await home.read(agent_id), command, asked)
+        return _repeated_alarm(await home.read(agent_id), command, digest)
     except UnknownAgentError:
         pass
     recipients = await _recipients(home, command)
-    terms = AlarmTerms(name=command.name, payload=command.payload or {}, recipients=recipients, asked=asked)
+    terms = AlarmTerms(name=command.name, payload=command.payload or {}, recipients=recipients, asked=digest)
     try:
         await own.start(ALARM_GRAPH, at="RAISED", payload=terms, agent_id=agent_id)
     except AgentExistsError:  # the same alarm, raised twice at once
-        return _raised_before(await home.read(agent_id), command, asked)
+        return _repeated_alarm(await home.read(agent_id), command, digest)
     return RaisedAlarm(command.alarm_id, f"{ALARM}{command.name}", tuple(recipients))
 
 
 def _check(command: AlarmCommand) -> None:
     if not re.fullmatch(ALARM_NAME, command.name) or re.match(WATCHDOG_NAME, command.name):
-        raise PayloadError("an alarm", (f"its name is {command.name!r}",), _NAMES)
+        raise PayloadError("an alarm", (f"its name is {command.name!r}",), _VALID_NAMES)
     if bool(command.to) is (command.graph is not None):
-        raise PayloadError("an alarm", ("who hears of it is not said, or twice",), "`to`, or `graph` with `where`")
+        raise PayloadError(
+            "an alarm", ("it has no recipients, or both `to` and `graph`",), "`to`, or `graph` with `where`"
+        )
     check_not_framework(*command.to, graph=command.graph or "")
 
 
 def _digest(command: AlarmCommand) -> str:
-    told = command.model_dump(mode="json", exclude={"verb", "alarm_id"})
-    return sha256(canonical_json(told).encode()).hexdigest()[:_DIGEST]
+    fields = command.model_dump(mode="json", exclude={"verb", "alarm_id"})
+    return sha256(canonical_json(fields).encode()).hexdigest()[:_DIGEST]
 
 
-def _raised_before(snapshot: Snapshot, command: AlarmCommand, asked: str) -> RaisedAlarm:
-    """Return the alarm that was raised under this id.
+def _repeated_alarm(snapshot: Snapshot, command: AlarmCommand, digest: str) -> RaisedAlarm:
+    """Return the alarm that has this id already, if it is the same alarm.
 
-    Raises EventIdReusedError if it was another one, and AgentExistsError if an application's agent has the id.
+    Raises EventIdReusedError if it is a different alarm, and AgentExistsError if an application's agent has the id.
     """
     check_own(snapshot)
     terms = AlarmContext.model_validate(snapshot.context).terms
-    if terms.asked != asked:
+    if terms.asked != digest:
         raise EventIdReusedError(snapshot.agent_id, command.alarm_id, terms.name)
     return RaisedAlarm(command.alarm_id, f"{ALARM}{terms.name}", tuple(terms.recipients), repeat=True)
 
 
 async def _recipients(home: AgentHome, command: AlarmCommand) -> list[AgentId]:
-    """Return the agents that get an alarm. If there are too many, none does."""
+    """Return the recipients of an alarm. Raises UnknownAgentError, and PayloadError for more than `most` matches."""
     if command.graph is None:
         for agent_id in command.to:
             await home.read(agent_id)  # raises UnknownAgentError
@@ -118,4 +120,4 @@ async def _recipients(home: AgentHome, command: AlarmCommand) -> list[AgentId]:
         raise PayloadError(
             "an alarm", (f"more than {command.most} agents match",), "a narrower `where`, or a larger `most`"
         )
-    return [each.agent_id for each in page.agents]
+    return [agent.agent_id for agent in page.agents]

@@ -1,4 +1,4 @@
-"""The graph of alerts: for each sink an agent, which delivers what it is told of."""
+"""The graph of alerts: an agent for each sink, which delivers the alerts sent to it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from gatechart.values.names import AgentId
 
 logger = logging.getLogger(__name__)
 
-MOST_PENDING: Final = 200  # alerts that a sink keeps until they are delivered; of more, the newest are dropped
-MOST_AT_ONCE: Final = 20  # delivered by one invocation
-MOST_GIVEN_UP: Final = 50  # remembered one by one
+MOST_PENDING: Final = 200  # undelivered alerts of a sink; further alerts are dropped
+MOST_AT_ONCE: Final = 20  # alerts that one invocation delivers
+MOST_GIVEN_UP: Final = 50  # abandoned alerts in the context, the newest
 _RETRY: Final = "RETRY"
-_TIMER: Final = "retry"  # its key
+_TIMER: Final = "retry"  # key of the timer
 _ALERT: Final = TypeAdapter(AlertMessage)
 
 
 class SinkTerms(BaseModel):
-    """Which sink an agent delivers to."""
+    """The sink of an agent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -45,7 +45,7 @@ class SinkTerms(BaseModel):
 
 
 class AlertPayload(BaseModel):
-    """An alert as an event carries it: an `AlertMessage` as JSON values."""
+    """The payload of an alert event: an `AlertMessage` as JSON values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -60,19 +60,19 @@ class AlertPayload(BaseModel):
 
 
 class Pending(BaseModel):
-    """An alert that is not delivered yet."""
+    """An alert that has not been delivered yet."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     alert: dict[str, Any]
     since: datetime
     attempts: int = 0
-    due: datetime | None = None  # when it is tried again; None: at once
+    due: datetime | None = None  # time of the next attempt; None: at once
     problem: str = ""
 
 
 class GivenUp(BaseModel):
-    """An alert that nobody got."""
+    """An alert whose delivery was abandoned."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -84,20 +84,20 @@ class GivenUp(BaseModel):
 
 
 class SinkContext(AgentContext):
-    """What the agent of a sink keeps."""
+    """The context of the agent of a sink."""
 
     model_config = ConfigDict(defer_build=True)
 
     sink: str
     pending: list[Pending] = Field(default_factory=list)  # the oldest first
-    sending: list[str] = Field(default_factory=list)  # ids of those that are being delivered
+    sending: list[str] = Field(default_factory=list)  # ids of the alerts in delivery
     delivered: int = 0
-    lost: int = 0  # given up, or dropped because too many were pending
+    lost: int = 0  # abandoned, or dropped because too many were pending
     given_up: list[GivenUp] = Field(default_factory=list)  # the newest last
 
 
 def alerts_graph(alerts: Alerts) -> AnyGraph:
-    """Return the graph whose agents deliver alerts to these sinks."""
+    """Return the graph of the agents that deliver alerts to these sinks."""
     courier = _Courier(alerts)
     return FrameworkGraph(
         ALERTS_GRAPH,
@@ -105,8 +105,8 @@ def alerts_graph(alerts: Alerts) -> AnyGraph:
         states=[
             State("IDLE"),
             State("DELIVERING", invoke=Invoke(courier.deliver, retry=Retry(attempts=3))),
-            State("DELIVERED", description="what came of it decides what is next"),
-            State("WAITING", description="before another attempt"),
+            State("DELIVERED", description="the result of the delivery decides the next state"),
+            State("WAITING", description="until the next attempt"),
         ],
         transitions=[
             Transition("IDLE", ALERT, "DELIVERING", actions=[_add, _pick]),
@@ -118,7 +118,7 @@ def alerts_graph(alerts: Alerts) -> AnyGraph:
             Transition("DELIVERED", None, "DELIVERING", guard=_has_more),
             Transition("DELIVERED", None, "WAITING", guard=_has_pending, actions=_set_timer),
             Transition("DELIVERED", None, "IDLE"),
-            Transition(ANY, _RETRY),  # it was set before a newer alert
+            Transition(ANY, _RETRY),  # from a timer that was set before a newer alert
         ],
         entry_points=[EntryPoint("IDLE", takes=SinkTerms)],
         events=[EventType(ALERT, takes=AlertPayload), _RETRY],
@@ -127,7 +127,7 @@ def alerts_graph(alerts: Alerts) -> AnyGraph:
 
 
 async def begin_sinks(own: OwnAgents, alerts: Alerts) -> None:
-    """Start the agent of each sink that has none yet."""
+    """Start the agents of the sinks that do not have one yet."""
     for sink in alerts:
         with suppress(AgentExistsError):
             await own.start(ALERTS_GRAPH, at="IDLE", payload=SinkTerms(sink=sink), agent_id=sink_agent(sink))
@@ -141,8 +141,11 @@ def _add(context: SinkContext, event: Event) -> None:
 
 
 def _pick(context: SinkContext, event: Event) -> None:
-    due = [each.alert["id"] for each in context.pending if each.due is None or each.due <= event.time]
-    context.sending = due[:MOST_AT_ONCE]
+    context.sending = _due_ids(context.pending, event.time)
+
+
+def _due_ids(pending: list[Pending], now: datetime) -> list[str]:
+    return [item.alert["id"] for item in pending if item.due is None or item.due <= now][:MOST_AT_ONCE]
 
 
 def _has_more(context: SinkContext, _event: Event) -> bool:
@@ -154,68 +157,68 @@ def _has_pending(context: SinkContext, _event: Event) -> bool:
 
 
 def _set_timer(context: SinkContext, _event: Event, turn: Turn) -> None:
-    due = min(each.due or turn.now for each in context.pending)
+    due = min(item.due or turn.now for item in context.pending)
     turn.after(max(due - turn.now, timedelta(0)), _RETRY, key=_TIMER)
 
 
 class _Courier:
-    """Delivers for the agents, and notes in their turns what came of it."""
+    """Delivers alerts for the agents, and records the results in their turns."""
 
     def __init__(self, alerts: Alerts) -> None:
         self._alerts = alerts
 
     async def deliver(self, context: SinkContext, work: Work) -> dict[str, str]:
-        """Try each alert that is due, and return by id what went wrong; nothing for one that was delivered."""
-        due = [each.alert for each in context.pending if each.alert["id"] in context.sending]
+        """Try to deliver the alerts that are due, and return their problems by id; an empty text means delivered."""
+        due = [item.alert for item in context.pending if item.alert["id"] in context.sending]
         problems = await asyncio.gather(
             *(work.step(f"deliver {alert['id']}", self._try, context.sink, alert) for alert in due)
         )
         return dict(zip((alert["id"] for alert in due), problems, strict=True))
 
     async def _try(self, sink: str, alert: dict[str, Any]) -> str:
-        found = self._alerts.sink(sink)
-        if found is None:
+        destination = self._alerts.sink(sink)
+        if destination is None:
             return f"no sink {sink!r} is configured"
         try:
-            await found.deliver(_ALERT.validate_python(alert))
+            await destination.deliver(_ALERT.validate_python(alert))
         except Exception as error:
             return told(error)
         return ""
 
     def note(self, context: SinkContext, event: Event) -> None:
-        """Keep what is to be tried again."""
+        """Record the results of an invocation, and keep the failed alerts for the next attempt."""
         self._settle(context, event.payload["result"], event.time)
 
     def note_error(self, context: SinkContext, event: Event) -> None:
-        """Take a failure of the whole invocation for one of each alert."""
+        """Treat a failed invocation as a failure of each of its alerts."""
         problem = f"{event.payload['type']}: {event.payload['message']}"
         self._settle(context, dict.fromkeys(context.sending, problem), event.time)
 
     def _settle(self, context: SinkContext, problems: dict[str, str], now: datetime) -> None:
         kept: list[Pending] = []
-        for each in context.pending:
-            problem = problems.get(each.alert["id"])
+        for item in context.pending:
+            problem = problems.get(item.alert["id"])
             if problem is None:
-                kept.append(each)
+                kept.append(item)
             elif not problem:
                 context.delivered += 1
-            elif (now - each.since).total_seconds() >= self._alerts.give_up_s:
-                self._give_up(context, each, problem, now)
+            elif (now - item.since).total_seconds() >= self._alerts.give_up_s:
+                self._give_up(context, item, problem, now)
             else:
-                kept.append(self._later(each, problem, now))
+                kept.append(self._retry_later(item, problem, now))
         context.pending = kept
-        context.sending = [each.alert["id"] for each in kept if each.due is None or each.due <= now][:MOST_AT_ONCE]
+        context.sending = _due_ids(kept, now)
 
-    def _later(self, each: Pending, problem: str, now: datetime) -> Pending:
-        wait_s = self._alerts.retry.wait_s(each.attempts + 1) or 0.0
+    def _retry_later(self, item: Pending, problem: str, now: datetime) -> Pending:
+        wait_s = self._alerts.retry.wait_s(item.attempts + 1) or 0.0
         due = now + timedelta(seconds=wait_s)
-        return each.model_copy(update={"attempts": each.attempts + 1, "due": due, "problem": problem})
+        return item.model_copy(update={"attempts": item.attempts + 1, "due": due, "problem": problem})
 
-    def _give_up(self, context: SinkContext, each: Pending, problem: str, now: datetime) -> None:
-        facts = {"sink": context.sink, "alert": each.alert["id"], "problem": problem}
-        logger.error("alert %(alert)s is given up, sink %(sink)s did not take it: %(problem)s", facts, extra=facts)
+    def _give_up(self, context: SinkContext, item: Pending, problem: str, now: datetime) -> None:
+        facts = {"sink": context.sink, "alert": item.alert["id"], "problem": problem}
+        logger.error("gave up on alert %(alert)s: sink %(sink)s did not accept it: %(problem)s", facts, extra=facts)
         context.lost += 1
         lost = GivenUp(
-            id=each.alert["id"], title=each.alert["title"], at=now, attempts=each.attempts + 1, problem=problem
+            id=item.alert["id"], title=item.alert["title"], at=now, attempts=item.attempts + 1, problem=problem
         )
         context.given_up = [*context.given_up, lost][-MOST_GIVEN_UP:]

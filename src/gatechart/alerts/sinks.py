@@ -1,4 +1,4 @@
-"""The sinks of alerts, as a program configures them."""
+"""The configuration of the sinks of alerts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _GIVE_UP_AFTER: Final = "1d"
 
 
 class AlertSink(Protocol):
-    """Delivers alerts to somebody outside."""
+    """Delivers alerts to a person or another program."""
 
     async def deliver(self, alert: AlertMessage) -> None:
-        """Deliver an alert. It may come again, under the same id. Raises an exception if it was not delivered."""
+        """Deliver an alert. It may be delivered again, with the same id. Raises an exception if the delivery failed."""
         ...
 
 
 class Alerts:
     """The sinks by name: `Alerts({"ops": Webhook("https://…", secret=…), "mail": Mailbox(…)})`.
 
-    Only a program names where alerts go; charts name sinks. An alert is delivered at least once. One that cannot be
-    delivered is tried again, with growing waits, and given up after a while.
+    Charts contain only the names of sinks; the destinations are configured here. An alert is delivered at least once. A
+    failed delivery is retried with growing waits, and abandoned after a time limit.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Alerts:
         longest_wait: Delay = "10m",
         give_up_after: Delay = _GIVE_UP_AFTER,
     ) -> None:
-        """Take the sinks.
+        """Configure the sinks.
 
-        first_wait, longest_wait: before another attempt; each wait is twice as long as the one before.
-        give_up_after: how long an alert is tried. Raises ValueError, PayloadError, and LookAlikeError for two
-        names that look alike.
+        first_wait, longest_wait: wait before the next attempt; each wait is twice the previous one.
+        give_up_after: time limit for all attempts of an alert. Raises ValueError, PayloadError, and LookAlikeError for
+        two names that look alike.
         """
         self._sinks = {checked_key(name, "sink"): sink for name, sink in sinks.items()}
         for name in sinks:
@@ -61,9 +61,9 @@ class Alerts:
         return f"Alerts({', '.join(self._sinks)})"
 
     def sink(self, name: str) -> AlertSink | None:
-        """Return the sink of a name, or None."""
+        """Return the sink with a name; None if there is none."""
         return self._sinks.get(name)
 
 
 NO_ALERTS: Final = Alerts()
-"""No sinks: alerts wait until there are some."""
+"""No sinks: alerts wait until sinks are configured."""

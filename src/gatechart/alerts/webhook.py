@@ -1,4 +1,4 @@
-"""The sink that posts alerts to a URL, signed as the Standard Webhooks say."""
+"""The sink that posts alerts to a URL, signed according to Standard Webhooks."""
 
 from __future__ import annotations
 
@@ -35,15 +35,17 @@ class WebhookRefusedError(OutsideError):
     status: int
 
     def __str__(self) -> str:
-        return f"{self.host} answered {self.status} to an alert; redirects are not followed, and 2xx accepts it"
+        return (
+            f"{self.host} answered an alert with status {self.status}; it must answer 2xx (redirects are not followed)"
+        )
 
 
 class Webhook:
     """Posts each alert as a JSON object to a URL.
 
-    The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` are those of https://www.standardwebhooks.com:
-    the signature is `v1,` and the base64 of HMAC-SHA256 over `ID.TIMESTAMP.BODY`, so any of its libraries verifies it.
-    An answer of 2xx within the time accepts the alert.
+    The headers `webhook-id`, `webhook-timestamp` and `webhook-signature` follow https://www.standardwebhooks.com: the
+    signature is `v1,` and the base64 of HMAC-SHA256 over `ID.TIMESTAMP.BODY`, so any of its libraries can verify it.
+    The receiver accepts the alert by answering 2xx within the time limit.
     """
 
     def __init__(
@@ -55,11 +57,11 @@ class Webhook:
         timeout_s: float = 5.0,
         verify: ssl.SSLContext | None = None,
     ) -> None:
-        """Keep where to post.
+        """Configure the destination.
 
-        url: https, and of a public address, unless allow_internal is True.
+        url: with https and a public address, unless allow_internal is True.
         secret: shared with the receiver, 16 bytes or more; `whsec_` and base64, or any other text.
-        timeout_s: for a whole attempt. verify: whose certificates are trusted, by default those of the system.
+        timeout_s: limit for a whole attempt. verify: trusted certificates, by default the certificates of the system.
         Raises AddressRefusedError, ValueError for a secret that is too short, and ExtraMissingError without httpx.
         """
         checked_url(url, allow_internal=allow_internal)
@@ -69,30 +71,34 @@ class Webhook:
         self._timeout_s = timeout_s
         self._verify: ssl.SSLContext | bool = True if verify is None else verify
         with needing("client", "a webhook"):
-            import httpx  # noqa: PLC0415  only those who send webhooks need it
+            import httpx  # noqa: PLC0415  an extra, needed only for webhooks
         self._httpx = httpx
 
     def __repr__(self) -> str:
-        return "Webhook(...)"  # a URL may be secret, too
+        return "Webhook(...)"  # the URL may be secret, too
 
     async def deliver(self, alert: AlertMessage) -> None:
-        """See AlertSink. Raises AddressRefusedError, WebhookRefusedError, TimeoutError, and what httpx raises."""
+        """See AlertSink. Raises AddressRefusedError, WebhookRefusedError, TimeoutError, and the exceptions of httpx."""
         body = to_json(alert_payload(alert))
         async with asyncio.timeout(self._timeout_s):
-            place = await resolved(self._url, allow_internal=self._allow_internal)
-            headers = {"host": place.named, "content-type": "application/json", **self.signed(alert.id, body)}
+            destination = await resolved(self._url, allow_internal=self._allow_internal)
+            headers = {"host": destination.named, "content-type": "application/json", **self.signed(alert.id, body)}
             http = self._httpx.AsyncClient(verify=self._verify, trust_env=False, timeout=self._timeout_s)
             async with (
                 http,
                 http.stream(
-                    "POST", place.url, content=body, headers=headers, extensions={"sni_hostname": place.host}
+                    "POST",
+                    destination.url,
+                    content=body,
+                    headers=headers,
+                    extensions={"sni_hostname": destination.host},
                 ) as response,
             ):
                 if not response.is_success:
-                    raise WebhookRefusedError(place.host, response.status_code)
+                    raise WebhookRefusedError(destination.host, response.status_code)
 
     def signed(self, alert_id: str, body: bytes, now: datetime | None = None) -> Mapping[str, str]:
-        """Return the headers that sign a body."""
+        """Return the headers with the signature of a body."""
         stamp = str(int((now or datetime.now(UTC)).timestamp()))
         mac = hmac.new(self._key, b".".join((alert_id.encode(), stamp.encode(), body)), sha256).digest()
         return {
@@ -107,7 +113,7 @@ def _key_of(secret: str) -> bytes:
         encoded = secret.removeprefix(_ENCODED)
         key = base64.b64decode(encoded, validate=True) if encoded != secret else secret.encode()
     except binascii.Error:
-        raise ValueError("the secret of a webhook begins with whsec_ and is not base64 after that") from None
+        raise ValueError("the secret of a webhook begins with whsec_, so the rest must be base64") from None
     if len(key) < _LEAST_SECRET:
         raise ValueError(
             f"the secret of a webhook has {len(key)} bytes; use 16 or more, such as `openssl rand -hex 32`"

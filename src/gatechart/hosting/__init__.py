@@ -1,1 +1,1 @@
-"""The seam shared by every runtime: graphs, turns, invokes, commits and the rules for mail."""
+"""The layer that all runtimes share: graphs, turns, invokes, commits and the rules for mail."""

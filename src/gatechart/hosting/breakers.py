@@ -1,4 +1,4 @@
-"""The circuit breakers of a runtime: who may call, what came of it, and where changes of state are kept."""
+"""The circuit breakers of a runtime: permits for calls, results of calls, and storage of state changes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, B
 if TYPE_CHECKING:
     from gatechart.tools.breaker import Breaker
 
-MOST_IDLE: Final = 1000  # breakers in memory before those that are as good as unused are forgotten
-LONGEST_REASON: Final = 500  # characters of what opened a breaker
+MOST_IDLE: Final = 1000  # breakers in memory before idle ones are dropped
+LONGEST_REASON: Final = 500  # characters of the reason that opened a breaker
 BY_DEFAULT: Final = BreakerPolicy()
 
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
-"""Runs work in a task that no caller can cancel. Its second argument says what it is for, if it fails."""
+"""Runs work in a task that no caller can cancel. The second argument describes the task in the log if it fails."""
 
 
 class Breakers(Protocol):
-    """Where calls ask for a permit, and report what came of them. Every permit is given back by one of three calls."""
+    """Grants permits for calls. A permit is returned by `succeed`, `fail` or `release`, with the result of the call."""
 
     async def acquire(self, name: str, policy: BreakerPolicy) -> Admission:
-        """Return a permit for one call, or a rejection that says when to ask again."""
+        """Return a permit for one call, or a rejection with the time of the next try."""
         ...
 
     async def succeed(self, permit: Permit) -> None:
-        """Report that the call went well. A change of state is durable when this returns."""
+        """Report that the call succeeded. A change of state is durable when this returns."""
         ...
 
     async def fail(self, permit: Permit, reason: str) -> None:
@@ -41,11 +41,11 @@ class Breakers(Protocol):
         ...
 
     def state(self, name: str) -> BreakerState:
-        """Return the state of a breaker, as far as it is known here."""
+        """Return the state of a breaker that this process knows."""
         ...
 
     def release(self, permit: Permit) -> None:
-        """Report that the call was given up, which says nothing of what it called."""
+        """Report that the call was cancelled, which is neither a success nor a failure of the callee."""
         ...
 
 
@@ -58,24 +58,24 @@ class OwnBreakers:
     def __init__(
         self, now: Callable[[], datetime], store: Callable[[BreakerRecord], Awaitable[object]], spawn: Spawn
     ) -> None:
-        """Bind to a clock. store: keeps a record, or forgets it if the breaker is closed."""
+        """Bind to a clock. store: saves a record, or deletes it if the breaker is closed."""
         self._now = now
         self._store = store
         self._spawn = spawn
         self._kept: dict[str, _Kept] = {}
 
     def load(self, records: Iterable[BreakerRecord]) -> None:
-        """Go on with breakers that an earlier runtime left open."""
+        """Restore breakers that an earlier runtime left open."""
         self._kept |= {record.name: _Kept(_breaker(record.name, record), record) for record in records}
 
     @property
     def records(self) -> Sequence[BreakerRecord]:
-        """Those that are not closed, by name."""
-        found = (kept.breaker.record for kept in self._kept.values())
-        return sorted((each for each in found if each.state is not BreakerState.CLOSED), key=lambda each: each.name)
+        """The breakers that are not closed, ordered by name."""
+        records = (kept.breaker.record for kept in self._kept.values())
+        return sorted((one for one in records if one.state is not BreakerState.CLOSED), key=lambda one: one.name)
 
     async def acquire(self, name: str, policy: BreakerPolicy) -> Admission:
-        """See Breakers. The beginning of a trial is stored in the background."""
+        """See Breakers. The start of a trial call is stored in the background."""
         kept = self._get(name)
         entry = kept.breaker.entry
         admission = kept.breaker.ask(policy, self._now())
@@ -85,19 +85,19 @@ class OwnBreakers:
 
     async def succeed(self, permit: Permit) -> None:
         """See Breakers."""
-        await self._noted(permit.name, lambda breaker: breaker.succeed(permit, self._now()))
+        await self._update(permit.name, lambda breaker: breaker.succeed(permit, self._now()))
 
     async def fail(self, permit: Permit, reason: str) -> None:
         """See Breakers."""
         text = one_line(reason)[:LONGEST_REASON]
-        await self._noted(permit.name, lambda breaker: breaker.fail(permit, self._now(), text))
+        await self._update(permit.name, lambda breaker: breaker.fail(permit, self._now(), text))
 
     def state(self, name: str) -> BreakerState:
         """See Breakers."""
         return self._get(name).breaker.state
 
     def record(self, name: str) -> BreakerRecord:
-        """Return a breaker as it is."""
+        """Return the current record of a breaker."""
         return self._get(name).breaker.record
 
     def release(self, permit: Permit) -> None:
@@ -106,16 +106,16 @@ class OwnBreakers:
 
     async def isolate(self, name: str, reason: str) -> BreakerRecord:
         """Let no call through until an operator closes it."""
-        return await self._noted(name, lambda breaker: breaker.isolate(self._now(), reason))
+        return await self._update(name, lambda breaker: breaker.isolate(self._now(), reason))
 
     async def close(self, name: str) -> BreakerRecord:
         """Let calls through again."""
-        return await self._noted(name, lambda breaker: breaker.close(self._now()))
+        return await self._update(name, lambda breaker: breaker.close(self._now()))
 
-    async def _noted(self, name: str, note: Callable[[Breaker], None]) -> BreakerRecord:
+    async def _update(self, name: str, change: Callable[[Breaker], None]) -> BreakerRecord:
         kept = self._get(name)
         entry = kept.breaker.entry
-        note(kept.breaker)
+        change(kept.breaker)
         if kept.breaker.entry != entry:
             await asyncio.shield(self._begin_save(kept))
         return kept.breaker.record
@@ -124,14 +124,14 @@ class OwnBreakers:
         kept = self._kept.get(name)
         if kept is None:
             if len(self._kept) >= MOST_IDLE:
-                self._kept = {name: each for name, each in self._kept.items() if not each.is_idle}
+                self._kept = {other: busy for other, busy in self._kept.items() if not busy.is_idle}
             kept = self._kept[name] = _Kept(_breaker(name))
         return kept
 
     def _begin_save(self, kept: _Kept) -> asyncio.Task[None]:
-        """Store the breaker as it is by the time that earlier changes are stored, so that none overtakes another."""
+        """Store the breaker after its earlier changes are stored, so that no older state overwrites a newer one."""
         if kept.saving is None or kept.saving.done():
-            kept.saving = self._spawn(self._save(kept), "keep a circuit breaker")
+            kept.saving = self._spawn(self._save(kept), "save a circuit breaker")
         return kept.saving
 
     async def _save(self, kept: _Kept) -> None:
@@ -140,24 +140,31 @@ class OwnBreakers:
             kept.saved = record
 
 
-def refusal_of(it: Rejection) -> BreakerOpenError:
-    """Return the error of a caller that a circuit breaker has refused."""
-    return BreakerOpenError(it.name, it.state.value, it.retry_at, it.reason, it.open_since, it.refused)
+def refusal_of(rejection: Rejection) -> BreakerOpenError:
+    """Return the error for a caller whose call a circuit breaker refused."""
+    return BreakerOpenError(
+        rejection.name,
+        rejection.state.value,
+        rejection.retry_at,
+        rejection.reason,
+        rejection.open_since,
+        rejection.refused,
+    )
 
 
 def breaker_page(known: Sequence[BreakerRecord], command: BreakersCommand) -> Sequence[BreakerRecord]:
-    """Return the part of the breakers that a command asks for. known: all, by name."""
-    return [each for each in known if command.after is None or each.name > command.after][: command.limit]
+    """Return the requested page of the breakers. known: all breakers, ordered by name."""
+    return [record for record in known if command.after is None or record.name > command.after][: command.limit]
 
 
 def _breaker(name: str, stored: BreakerRecord | None = None) -> Breaker:
-    from gatechart.tools.breaker import Breaker  # noqa: PLC0415  a runtime without breakers does without their chart
+    from gatechart.tools.breaker import Breaker  # noqa: PLC0415  not loaded by a runtime without breakers
 
     return Breaker(name, stored)
 
 
 class _Kept:
-    """A breaker in memory, and what is stored of it."""
+    """A breaker in memory, and its stored record."""
 
     __slots__ = ("breaker", "saved", "saving")
 
@@ -172,7 +179,7 @@ class _Kept:
 
 
 class GuardedCall:
-    """A call through a circuit breaker, by `async with`. An exception of the block counts as its failure."""
+    """A call through a circuit breaker, with `async with`. The call fails if the block raises."""
 
     def __init__(
         self,
@@ -181,7 +188,7 @@ class GuardedCall:
         policy: BreakerPolicy = BY_DEFAULT,
         failures: type[Exception] | tuple[type[Exception], ...] = Exception,
     ) -> None:
-        """Prepare a call. failures: the exceptions that count; with any other the breaker sees a success."""
+        """Prepare a call. failures: exceptions that count as failures; any other counts as a success."""
         self._breakers = breakers
         self._name = name
         self._policy = policy
@@ -190,7 +197,7 @@ class GuardedCall:
         self._permit: Permit | None = None
 
     def fail(self, reason: str) -> None:
-        """Let the call count as failed although the block raises nothing, as for a reply that reports an error."""
+        """Count the call as failed although the block does not raise, such as for a reply that reports an error."""
         self._failure = reason
 
     async def __aenter__(self) -> Self:

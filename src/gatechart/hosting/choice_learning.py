@@ -1,4 +1,4 @@
-"""Choices of a target that learn from earlier ones: their scores, and the record from which the next ones learn."""
+"""Scores learned from earlier choices of a target, and the records for learning from the next ones."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from gatechart.selection.rewards import Reward
 from gatechart.values.frozen import value
 from gatechart.values.profiles import Candidate, Choice
 
-LONGEST: Final = 500  # characters of a user's and an agent's id together; of longer ones nothing is kept
-UNDECIDED_FOR: Final = timedelta(days=7)  # how long a choice without an outcome counts as one that may be lost
+LONGEST: Final = 500  # characters of a user's and an agent's id together; choices with longer ids are not kept
+UNDECIDED_FOR: Final = timedelta(days=7)  # how long a choice without an outcome counts as a possible loss
 _NONE: Final = Observations()
 
 
 @value
 class Lesson:
-    """What learning says about one piece of work."""
+    """The text scores and learned scores of the candidates for one piece of work."""
 
-    features: str  # of its text, packed
+    features: str  # of the text of the work, packed
     text_scores: Mapping[str, float]
     groups: Mapping[str, str]
-    learned: AllScored | None  # None: that scorer is not in use
+    learned: AllScored | None  # None: the scorer is not in use
     history: Mapping[str, float]
 
     @property
     def scores(self) -> dict[str, Mapping[str, float]]:
-        """The scores of the scorers that learn."""
+        """The scores of the learning scorers."""
         return {"learned": {} if self.learned is None else self.learned.scores, "history": self.history}
 
     @property
     def scored(self) -> AllScored:
-        """What was learned of each candidate; what its text score promises where that did not count."""
+        """The learned scores of each candidate, or scores predicted by its text score if the scorer is not in use."""
         return unlearned(self.text_scores, self.groups) if self.learned is None else self.learned
 
     def parts(self, candidate: str) -> tuple[tuple[str, float], ...]:
-        """Return what the learned score of a candidate is made of."""
+        """Return the parts of the learned score of a candidate, by name."""
         if self.learned is None or candidate not in self.learned:
             return ()
-        one = self.learned[candidate]
-        return ("prior", one.prior), ("learned", one.learned), ("bonus", one.bonus)
+        score = self.learned[candidate]
+        return ("prior", score.prior), ("learned", score.learned), ("bonus", score.bonus)
 
 
 class Learning:
-    """What is learned from the choices that a directory keeps. What was made of them stays until they change."""
+    """Learns from the choices that a directory keeps. Observations and models are cached until the choices change."""
 
     def __init__(self, directory: Directory, learned: Learned | None, reward: Reward) -> None:
-        """learned: if it is None, or not trusted, the scorer "learned" is what text scores promise."""
+        """learned: if it is None, or not trusted, the scorer "learned" predicts from text scores alone."""
         self._directory = directory
         self._learned = learned if learned is not None and learned.trusted else None
-        self._model = None if self._learned is None else self._learned.model()  # without numpy it says so at once
+        self._model = None if self._learned is None else self._learned.model()  # raises at once without numpy
         self._reward = reward
         self._seen: dict[str, tuple[int, Sequence[KeptChoice]]] = {}
         self._observed_choices: dict[
@@ -77,12 +77,12 @@ class Learning:
         names: Iterable[str],
         now: datetime,
     ) -> Lesson:
-        """Return what is learned about work. Raises ExtraMissingError without numpy.
+        """Return the lesson for a piece of work. Raises ExtraMissingError without numpy.
 
-        features: of its text, packed. names: of the scorers in use.
+        features: of the text of the work, packed. names: scorers in use.
         """
         wanted = set(names)
-        groups = {each.id: each.graph for each in candidates if each.is_local}
+        groups = {candidate.id: candidate.graph for candidate in candidates if candidate.is_local}
         async with self._one_learns:
             if wanted & {"learned", "history"}:
                 await self._refresh()
@@ -100,7 +100,7 @@ class Learning:
         self._observed = await asyncio.to_thread(self._observations, choices)
 
     def _observations(self, choices: Iterable[KeptChoice]) -> Observations:
-        """Return the observations of choices; of a choice that is as it was, the same as before."""
+        """Return the observations of choices; an unchanged choice keeps its observation."""
         known, current = self._observed_choices, {}
         for choice in choices:
             key = choice.ranked[0][0], choice.handoff
@@ -108,7 +108,7 @@ class Learning:
             is_same = before is not None and (before[0] is choice or before[0] == choice)
             current[key] = before if before and is_same else (choice, choice.observation(self._reward))
         self._observed_choices = current
-        return self._observed.becoming(observed for _, observed in current.values() if observed is not None)
+        return self._observed.becoming(seen for _, seen in current.values() if seen is not None)
 
     async def _learned_scores(
         self, features: str, text_scores: Mapping[str, float], groups: Mapping[str, str], now: datetime
@@ -117,7 +117,7 @@ class Learning:
             return unlearned(text_scores, groups)
         if self._model.observations is not self._observed:
             self._model = await asyncio.to_thread(self._model.over, self._observed)
-        undecided = sum(now - each.at < UNDECIDED_FOR for each in self._undecided)
+        undecided = sum(now - choice.at < UNDECIDED_FOR for choice in self._undecided)
         return self._model.scores(features, text_scores, groups, undecided)
 
     async def _history_scores(self, features: str) -> Mapping[str, float]:
@@ -126,45 +126,46 @@ class Learning:
 
 
 def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, Any] | None:
-    """Return what is to be kept of a choice; None if nobody was chosen."""
+    """Return the record of a choice; None without a chosen candidate, or if the ids are too long."""
     if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
         return None
     chosen, scored = choice.candidate.id, lesson.scored
-    rival = rival_of(chosen, _of_named(packet, scored.totals), lesson.groups)
+    runner_up = rival_of(chosen, _totals_of_named(packet, scored.totals), lesson.groups)
     return told_of(
         packet.handoff_id,
         lesson.features,
         _ranked(choice, lesson),
         prior=scored[chosen].prior if chosen in scored else 0.0,
-        departs=departs(chosen, _of_fitting(choice, lesson.text_scores), lesson.groups),
+        departs=departs(chosen, _scores_of_eligible(choice, lesson.text_scores), lesson.groups),
         user=packet.user_id,
         source=packet.source_agent,
-        rival=rival,
-        rival_group=lesson.groups.get(rival, ""),
+        rival=runner_up,
+        rival_group=lesson.groups.get(runner_up, ""),
         expected_s=choice.candidate.profile.expected_s,
         expected_cost=choice.candidate.profile.cost,
     )
 
 
-def _of_named(packet: HandoffPacket, totals: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the totals of those that the work was for; of everybody, if it names nobody."""
+def _totals_of_named(packet: HandoffPacket, totals: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the totals of the entries that the packet names; all totals if it names none."""
     named = () if packet.selection is None else packet.selection.entries
-    return {each: total for each, total in totals.items() if each in named} if named else totals
+    return {entry: total for entry, total in totals.items() if entry in named} if named else totals
 
 
-def _of_fitting(choice: Choice, scores: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the scores of those that might have been chosen, the chosen one among them."""
-    return {each.id: scores.get(each.id, 0.0) for each in choice.explanation.judged if not each.fell}
+def _scores_of_eligible(choice: Choice, scores: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the scores of the eligible candidates, including the chosen one."""
+    return {verdict.id: scores.get(verdict.id, 0.0) for verdict in choice.explanation.judged if not verdict.fell}
 
 
 def _ranked(choice: Choice, lesson: Lesson) -> list[Ranked]:
-    """Return the chosen one, those that might have been chosen, the best of each group, and the next by text scores."""
+    """Return the chosen candidate, others with a chance, the best of each group, and the rest by text score."""
     chances, scores = dict(choice.chances), lesson.text_scores
-    fitting = [each.id for each in choice.explanation.judged if not each.fell]
-    score: Callable[[str], float] = lambda each: -scores.get(each, 0.0)  # noqa: E731
-    best = sorted(fitting, key=score)
-    of_groups = {lesson.groups.get(each, each): each for each in reversed(best)}
-    ids = dict.fromkeys((*chances, *sorted(of_groups.values(), key=score), *best))
+    eligible = [verdict.id for verdict in choice.explanation.judged if not verdict.fell]
+    score: Callable[[str], float] = lambda entry: -scores.get(entry, 0.0)  # noqa: E731
+    by_score = sorted(eligible, key=score)
+    best_of_group = {lesson.groups.get(entry, entry): entry for entry in reversed(by_score)}
+    ids = dict.fromkeys((*chances, *sorted(best_of_group.values(), key=score), *by_score))
     return [
-        (each, lesson.groups.get(each, ""), round(scores.get(each, 0.0), 4), chances.get(each, 0.0)) for each in ids
+        (entry, lesson.groups.get(entry, ""), round(scores.get(entry, 0.0), 4), chances.get(entry, 0.0))
+        for entry in ids
     ]

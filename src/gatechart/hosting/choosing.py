@@ -1,4 +1,4 @@
-"""The choice of a target for a handoff, made by a home of agents outside turns."""
+"""Choose a target for a handoff, in a home of agents, outside turns."""
 
 from __future__ import annotations
 
@@ -37,67 +37,70 @@ from gatechart.values.profiles import Candidate, Choice, Profile
 
 
 class Chooser(Protocol):
-    """Chooses the targets of handoffs that name none."""
+    """Chooses the targets of handoffs that do not name one."""
 
     async def choose(self, packet: HandoffPacket, now: datetime) -> Choice:
-        """Choose a target for the work in a packet, by the packet's own terms.
+        """Choose a target for the work in a packet, by the packet's selection terms.
 
-        The handoff's id seeds the draw among equals, so that a choice that is repeated over the same directory is the
-        same. Raises what filters, scorers and the functions of an application raise: the choice is then tried again.
+        The handoff's id seeds the draw among equals, so that a repeat over the same directory chooses the same target.
+        Passes on exceptions of filters, scorers and functions of the application: the choice is then retried.
         """
         ...
 
     async def dry_run(self, command: ChooseCommand, now: datetime) -> Choice:
-        """Tell whom work would be handed to, and leave everything as it is. Raises what `AgentHome.choose` raises."""
+        """Return the choice for some work without changing anything. Raises as `AgentHome.choose` does."""
         ...
 
 
 @value
 class Choosing:
-    """How a home chooses whom work is handed to, where selections leave it open."""
+    """How a home chooses the targets of handoffs: settings that the selections themselves do not contain."""
 
-    embed: Embed | None = None  # makes vectors of texts, by which they are compared; None: by their words
-    says: Callable[[HandoffPacket], str] = problem_of  # the text of a packet that is compared
-    least: float | None = None  # text score from which on there is a match; None: what suits the texts
-    load: Callable[[Candidate], float | None] | None = None  # how busy one is, from 0 to 1; None: by its open work
-    allow_registered: bool = False  # whether what was registered may outrank what a graph of the home declares
-    learned: Learned | None = None  # the scorer "learned"; it is what text scores promise until this is trusted
-    exploring: Exploring | None = None  # draws now and then among the best few; None: the best one is chosen
-    reward: Reward = reward_of  # what an outcome is worth, from 0 to 1
+    embed: Embed | None = None  # vectors of texts for comparison; None: compare words
+    says: Callable[[HandoffPacket], str] = problem_of  # the text of a packet for comparison
+    least: float | None = None  # minimum text score of a match; None: chosen to suit the texts
+    load: Callable[[Candidate], float | None] | None = None  # load, from 0 to 1; None: by open work
+    allow_registered: bool = False  # whether registered entries may outrank entry points of the home's graphs
+    learned: Learned | None = None  # the scorer "learned"; it predicts from text scores alone until this is trusted
+    exploring: Exploring | None = None  # sometimes draws among the best few; None: always choose the best
+    reward: Reward = reward_of  # reward of an outcome, from 0 to 1
 
     @property
     def records(self) -> bool:
-        """Whether choices are kept, to be joined by what comes of them."""
+        """Whether choices are recorded, for the outcomes to be added later."""
         return self.learned is not None or self.exploring is not None
 
 
 USUAL = Choosing()
 LEARNING: Final = frozenset(("learned", "history"))
-"""Scorers that need what is kept of earlier choices."""
-_TAKES: Final = {
+"""Scorers that need the records of earlier choices."""
+_PARAMETERS: Final = {
     "embed": "(texts)",
     "says": "(packet)",
     "load": "(candidate)",
     "reward": "(outcome)",
-}  # what each is called with
+}  # of each function
 _A_SHARE: Final = (is_share, "a number from 0 to 1")
-_FITS: Final[Mapping[str, Mapping[str, tuple[Callable[[Any], bool], str]]]] = {
+_LIMITS: Final[Mapping[str, Mapping[str, tuple[Callable[[Any], bool], str]]]] = {
     "exploring": {
         "share": _A_SHARE,
-        "among": (lambda given: is_number(given) and given >= 1 and given == int(given), "a whole number of 1 or more"),
+        "among": (
+            lambda number: is_number(number) and number >= 1 and number == int(number),
+            "a whole number of 1 or more",
+        ),
     },
     "learned": {
         "exploration": (is_amount, "a number of 0 or more"),
         "loss": _A_SHARE,
         "deficit": _A_SHARE,
-        "ridge": (lambda given: is_number(given) and given > 0, "a number above 0"),
-        "trusted": (lambda given: isinstance(given, bool), "True or False"),
+        "ridge": (lambda number: is_number(number) and number > 0, "a number above 0"),
+        "trusted": (lambda flag: isinstance(flag, bool), "True or False"),
     },
-}  # what the fields of Exploring and Learned must be
+}  # checks of the fields of Exploring and Learned, and their valid values in words
 
 
 def check_choosing(choosing: Choosing) -> None:
-    """Raise InvalidChoosingError with all faults of how a home is to choose."""
+    """Raise InvalidChoosingError with all faults of the settings."""
     faults = tuple(_faults(choosing))
     if faults:
         raise InvalidChoosingError(faults)
@@ -105,32 +108,33 @@ def check_choosing(choosing: Choosing) -> None:
 
 def _faults(choosing: Any) -> Iterator[Fault]:
     if not isinstance(choosing, Choosing):
-        yield Fault("choosing", f"{choosing!r} is no Choosing", "write Choosing(embed=...)")
+        yield Fault("choosing", f"{choosing!r} is not a Choosing", "write Choosing(embed=...)")
         return
-    for name, parameters in _TAKES.items():
+    for name, parameters in _PARAMETERS.items():
         function = getattr(choosing, name)
         if function is not None or name in ("says", "reward"):
             yield from call_faults("choosing", f"{name}={callable_name(function)}", function, parameters, 1)
     if choosing.least is not None and not is_share(choosing.least):
-        yield Fault("choosing", f"least={choosing.least!r} is no text score", "pass a number from 0 to 1")
-    for name, kind in (("learned", Learned), ("exploring", Exploring)):
-        given = getattr(choosing, name)
-        if isinstance(given, kind):
-            yield from _misfits(name, given)
-        elif given is not None:
-            yield Fault("choosing", f"{name}={given!r} is no {kind.__name__}", f"write {name}={kind.__name__}()")
+        yield Fault("choosing", f"least={choosing.least!r} is not a text score", "pass a number from 0 to 1")
+    for name, expected in (("learned", Learned), ("exploring", Exploring)):
+        settings = getattr(choosing, name)
+        if isinstance(settings, expected):
+            yield from _field_faults(name, settings)
+        elif settings is not None:
+            class_name = expected.__name__
+            yield Fault("choosing", f"{name}={settings!r} is not a valid {class_name}", f"write {name}={class_name}()")
 
 
-def _misfits(name: str, given: Learned | Exploring) -> Iterator[Fault]:
-    for field, (fits, remedy) in _FITS[name].items():
-        number = getattr(given, field)
-        if not fits(number):
-            yield Fault("choosing", f"{name}: {field}={number!r} cannot be", f"pass {remedy}")
+def _field_faults(name: str, settings: Learned | Exploring) -> Iterator[Fault]:
+    for field, (is_valid, remedy) in _LIMITS[name].items():
+        number = getattr(settings, field)
+        if not is_valid(number):
+            yield Fault("choosing", f"{name}: {field}={number!r} is not valid", f"pass {remedy}")
 
 
 BY_TEXT: Final = LEARNING | {"text"}
 ANYBODY: Final = SelectionTerms(weights=dict(WEIGHTS))
-"""What a dry run looks for if it is not told."""
+"""The terms of a dry run whose packet has none."""
 
 
 class DirectoryChooser:
@@ -139,7 +143,7 @@ class DirectoryChooser:
     def __init__(self, directory: Directory, choosing: Choosing = USUAL, *, keeps: bool = True) -> None:
         """Create the chooser of a home.
 
-        keeps: begin the agent that keeps what comes of the work; otherwise whoever asks for a choice does so.
+        keeps: start the agent that records the outcome of the work; if False, the caller of `choose` starts it.
         """
         self._directory = directory
         self._keeps = keeps
@@ -149,39 +153,39 @@ class DirectoryChooser:
 
     async def choose(self, packet: HandoffPacket, now: datetime) -> Choice:
         """See Chooser."""
-        choice, lesson = await self._considered(packet, packet.selection or SelectionTerms(), now)
+        choice, lesson = await self._choice_and_lesson(packet, packet.selection or SelectionTerms(), now)
         if choice.candidate is None:
             return choice
         if self._keeps:
-            await ensure(self._directory, choice.candidate.id)  # there, what comes of the work is kept
+            await ensure(self._directory, choice.candidate.id)  # its agent records the outcome of the work
         return choice if lesson is None else replaced(choice, noted=noted(choice, lesson, packet))
 
     async def dry_run(self, command: ChooseCommand, now: datetime) -> Choice:
-        """Execute `choose`. Raises UnknownSelectorError for a filter or scorer that the graph that asks lacks."""
+        """See Chooser. Raises UnknownSelectorError for a filter or scorer that the source graph does not have."""
         terms = command.packet.selection or ANYBODY
         if command.needs is not None:
             needs = terms.needs.joined(command.needs)
-            told: dict[str, Any] = {"capabilities": needs.capabilities, "domains": needs.domains, "tier": needs.tier}
-            terms = terms.model_copy(update={**told, "languages": needs.languages, "all": needs.all})
+            fields: dict[str, Any] = {"capabilities": needs.capabilities, "domains": needs.domains, "tier": needs.tier}
+            terms = terms.model_copy(update={**fields, "languages": needs.languages, "all": needs.all})
         check_selectors(terms.order or terms.weights, terms.filters, self._functions(command.packet))
-        return (await self._considered(command.packet, terms, now))[0]
+        return (await self._choice_and_lesson(command.packet, terms, now))[0]
 
     def _functions(self, packet: HandoffPacket) -> Mapping[str, Any]:
-        """Return the filters and scorers of the graph that asks."""
-        asking = self._directory.graph(packet.source_graph) if packet.source_graph else None
-        return {} if asking is None else asking.selectors
+        """Return the filters and scorers of the source graph."""
+        source = self._directory.graph(packet.source_graph) if packet.source_graph else None
+        return {} if source is None else source.selectors
 
-    async def _considered(
+    async def _choice_and_lesson(
         self, packet: HandoffPacket, terms: SelectionTerms, now: datetime
     ) -> tuple[Choice, Lesson | None]:
-        """Return the choice that would be made now, and what it learned from; leave everything as it is."""
-        with _functions_of_the_application(packet):
-            everybody = await self._directory.candidates()
-        # Only the groups of candidates that failed count, so where there are none nothing has to be read.
-        is_told = packet.source_agent and any(each.profile.group for each in everybody)
-        failed = await just_failed(self._directory.home, packet.source_agent) if is_told else ()
-        with _functions_of_the_application(packet):
-            candidates = await self._performing(packet, terms, everybody)
+        """Return the choice for a packet, and the lesson it used, without changing anything."""
+        with _application_errors(packet):
+            all_candidates = await self._directory.candidates()
+        # Failed work counts only by the groups of its targets, so nothing is read if no candidate has a group.
+        has_groups = packet.source_agent and any(candidate.profile.group for candidate in all_candidates)
+        failed = await just_failed(self._directory.home, packet.source_agent) if has_groups else ()
+        with _application_errors(packet):
+            candidates = await self._with_performance(packet, terms, all_candidates)
             names = set(terms.order or terms.weights)
             compared = await self._texts.compared(packet, names, candidates, is_recorded=self._choosing.records)
             scores = {} if compared is None else {"text": compared.scores}
@@ -209,29 +213,32 @@ class DirectoryChooser:
         names: Set[str],
         now: datetime,
     ) -> Lesson | None:
-        """Return what earlier choices say about this one; None if none are kept, and the terms do not ask for it."""
+        """Return the lesson of earlier choices; None if choices are not recorded, and no learning scorer is in use."""
         if compared is None or (not self._choosing.records and names.isdisjoint(LEARNING)):
             return None
         features = packed(compared.likeness.features_of(compared.text))
         return await self._learning.lesson(features, compared.scores, candidates, names, now)
 
-    async def _performing(
+    async def _with_performance(
         self, packet: HandoffPacket, terms: SelectionTerms, candidates: Sequence[Candidate]
     ) -> Sequence[Candidate]:
         """Return the candidates with their performance for this kind of problem."""
         if "performance" not in (terms.order or terms.weights):
             return candidates
-        kind = kind_of(terms.needs, packet.reason)
-        known = await self._directory.performances()
-        special = {name: each.of(kind) for name, each in known.items() if kind in dict(each.kinds)}
-        if not special:
+        problem = kind_of(terms.needs, packet.reason)
+        performances = await self._directory.performances()
+        by_entry = {entry: known.of(problem) for entry, known in performances.items() if problem in dict(known.kinds)}
+        if not by_entry:
             return candidates
-        return [replaced(each, performance=special[each.id]) if each.id in special else each for each in candidates]
+        return [
+            replaced(candidate, performance=by_entry[candidate.id]) if candidate.id in by_entry else candidate
+            for candidate in candidates
+        ]
 
 
 @contextmanager
-def _functions_of_the_application(packet: HandoffPacket) -> Iterator[None]:
-    """Raise ChoiceFailedError for what they raise within, which must not be taken for the store's."""
+def _application_errors(packet: HandoffPacket) -> Iterator[None]:
+    """Raise ChoiceFailedError for exceptions of the application's functions, to tell them from the store's."""
     try:
         with contained():
             yield
@@ -241,57 +248,57 @@ def _functions_of_the_application(packet: HandoffPacket) -> Iterator[None]:
 
 @value
 class _Compared:
-    """How well a text fits each candidate."""
+    """The scores of a text for each candidate."""
 
     text: str
     likeness: Likeness
     scores: Mapping[str, float]
-    least: Least  # from which on there is a match
+    least: Least  # the lowest score of a match
 
 
 class _Texts:
-    """How well texts fit the candidates, whose own texts are looked through when they have changed."""
+    """Compares texts with the texts of the candidates. The index is rebuilt when these texts have changed."""
 
     def __init__(self, choosing: Choosing) -> None:
         self._choosing = choosing
-        self._known: Sequence[tuple[str, Profile, str]] = ()
+        self._indexed: Sequence[tuple[str, Profile, str]] = ()
         self._likeness: Likeness | None = None
         self._one_builds = asyncio.Lock()
 
     async def compared(
         self, packet: HandoffPacket, names: Set[str], candidates: Sequence[Candidate], *, is_recorded: bool
     ) -> _Compared | None:
-        """Return how well a packet's text fits each candidate; None if no scorer asks for it.
+        """Return the scores of a packet's text for each candidate; None if no scorer needs them.
 
-        names: of the scorers in use. is_recorded: whether the choice is kept, together with the text scores.
+        names: scorers in use. is_recorded: whether the choice is recorded with its text scores.
         """
         if not is_recorded and names.isdisjoint(BY_TEXT):
             return None
         async with self._one_builds:
-            likeness = await self._newest(candidates)
+            likeness = await self._current_index(candidates)
         with asking("says="):
             text = self._choosing.says(packet)
         if not isinstance(text, str):
-            raise SelectionAnswerError("says=", repr(text), "the text that is compared")
-        # Vectors may come from a model that takes its time; words take less than the way to a thread.
+            raise SelectionAnswerError("says=", repr(text), "the text to compare")
+        # Vectors may come from a slow model; comparing words takes less time than a switch to a thread.
         is_quick = self._choosing.embed is None
-        found = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)
-        asked = self._choosing.least
-        return _Compared(text, likeness, found, likeness.least if asked is None else Least.alike(asked))
+        scores = likeness.scores(text) if is_quick else await asyncio.to_thread(likeness.scores, text)
+        least = self._choosing.least
+        return _Compared(text, likeness, scores, likeness.least if least is None else Least.alike(least))
 
-    async def _newest(self, candidates: Sequence[Candidate]) -> Likeness:
-        # These are mostly the same objects as before, and so compared at once; the texts made of them are not.
-        told_by = [(each.id, each.profile, each.text) for each in candidates]
-        if self._likeness is None or told_by != self._known:
-            self._likeness = await asyncio.to_thread(self._built, candidates)
-            self._known = told_by
+    async def _current_index(self, candidates: Sequence[Candidate]) -> Likeness:
+        # Most of these are the same objects as before, so comparing them is fast. Their texts are new strings.
+        described = [(candidate.id, candidate.profile, candidate.text) for candidate in candidates]
+        if self._likeness is None or described != self._indexed:
+            self._likeness = await asyncio.to_thread(self._new_index, candidates)
+            self._indexed = described
         return self._likeness
 
-    def _built(self, candidates: Sequence[Candidate]) -> Likeness:
+    def _new_index(self, candidates: Sequence[Candidate]) -> Likeness:
         embed, before = self._choosing.embed, self._likeness
         if embed is None:
             return index_of(candidates)
-        texts = {each.id: texts_of(each) for each in candidates}
+        texts = {candidate.id: texts_of(candidate) for candidate in candidates}
         return EmbeddingIndex(
             texts, partial(_embedded, embed), known=before.vectors if isinstance(before, EmbeddingIndex) else {}
         )

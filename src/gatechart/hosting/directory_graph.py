@@ -1,4 +1,4 @@
-"""The graph of the directory: an agent keeps each entry that was registered, or of which there is something to keep."""
+"""The graph of the directory: one agent for each registered entry, and for each entry point with records."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from gatechart.values.frozen import replaced
 from gatechart.values.names import FRAMEWORK, AgentId
 from gatechart.values.profiles import Candidate, Profile
 
-MOST_BYTES: Final = 32_768  # of what is registered of an entry
-MOST_OUTCOMES: Final = 50  # that an entry remembers one by one
-MOST_RATINGS: Final = 200  # that an entry remembers
-MOST_USERS: Final = 200  # for whom it completed work lately
-LONGEST_TEXT: Final = 300  # characters of a text that is kept of work
-KEPT_FOR: Final = timedelta(days=7)  # what is known of an entry that has left, in case it is registered again
-_EXPIRY: Final = "expiry"  # keys of timers
-_END: Final = "end"
+MOST_BYTES: Final = 32_768  # of the terms of a registered entry
+MOST_OUTCOMES: Final = 50  # in the record of an entry, the newest
+MOST_RATINGS: Final = 200  # in the record of an entry, the newest
+MOST_USERS: Final = 200  # in the record of an entry: those with the latest completed work
+LONGEST_TEXT: Final = 300  # characters of each text in the record of a piece of work
+KEPT_FOR: Final = timedelta(days=7)  # record of an entry that has left, in case it is registered again
+_EXPIRY: Final = "expiry"  # key of a timer
+_END: Final = "end"  # key of a timer
 
-REGISTER: Final = f"{FRAMEWORK}register"  # events, besides CHOSEN and OUTCOME
+REGISTER: Final = f"{FRAMEWORK}register"  # events; CHOSEN and OUTCOME are others
 DEREGISTER: Final = f"{FRAMEWORK}deregister"
 MARK: Final = f"{FRAMEWORK}mark"
 RATE: Final = f"{FRAMEWORK}rate"
@@ -41,13 +41,13 @@ FORGET: Final = f"{FRAMEWORK}forget"
 
 
 class EntryTerms(BaseModel):
-    """What is registered of an entry, or which entry point of a graph it is."""
+    """The terms of a registered entry, or the name of a graph's entry point."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: str
     graph: str
-    at: str  # empty: of a graph, for what is said of work that nobody was right for
+    at: str  # empty: of a graph, for ratings of its work without a match
     agent: AgentId = ""
     profile: Profile = Profile()
     text: str = ""
@@ -59,7 +59,7 @@ class EntryTerms(BaseModel):
 
 
 class Rating(BaseModel):
-    """A person's answers about a piece of work that was handed on, whether it goes on or has ended."""
+    """A person's answers about a handoff, whose work is running or has ended."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -67,14 +67,14 @@ class Rating(BaseModel):
     needed: bool | None = None
     in_time: bool | None = None
     quality: float | None = None
-    user: str = ""  # for whom the work is
-    source: AgentId = ""  # the agent that handed it on
+    user: str = ""  # the user that the work is for
+    source: AgentId = ""  # the agent that offered the handoff
 
     @property
     def answers(self) -> dict[str, Any]:
-        """What was said, by the names of the fields of an outcome."""
-        given = {"needed": self.needed, "in_time": self.in_time, "quality": self.quality}
-        return {name: each for name, each in given.items() if each is not None}
+        """The answers, by the names of the fields of an outcome."""
+        answers = {"needed": self.needed, "in_time": self.in_time, "quality": self.quality}
+        return {name: answer for name, answer in answers.items() if answer is not None}
 
 
 class MarkPayload(BaseModel):
@@ -87,7 +87,7 @@ class MarkPayload(BaseModel):
 
 
 class OutcomePayload(BaseModel):
-    """How work ended, see `WorkOutcome`. at: when it was accepted; None if that is not known."""
+    """How work ended, see `WorkOutcome`. at: when it was accepted; None if unknown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -103,7 +103,7 @@ class OutcomePayload(BaseModel):
 
 
 class ChosenPayload(BaseModel):
-    """A choice that came out at the entry, see `KeptChoice`."""
+    """A choice of the entry, see `KeptChoice`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -129,7 +129,7 @@ class ForgetPayload(BaseModel):
 
 
 class EntryContext(AgentContext):
-    """What is kept of an entry."""
+    """The record of an entry."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -143,20 +143,20 @@ class EntryContext(AgentContext):
     failed: int = 0
     came_back: int = 0
     outcomes: list[WorkOutcome] = Field(default_factory=list)  # the newest last
-    ratings: list[Rating] = Field(default_factory=list)  # one for each handoff that was rated, the newest last
+    ratings: list[Rating] = Field(default_factory=list)  # one for each rated handoff, the newest last
     users: list[str] = Field(default_factory=list)  # the newest last
-    choices: list[KeptChoice] = Field(default_factory=list)  # that came out at this entry, the newest last
-    former_registrant: str | None = None  # previous owner of the id, if it had another one
+    choices: list[KeptChoice] = Field(default_factory=list)  # choices of this entry, the newest last
+    former_registrant: str | None = None  # previous owner of the id, if it was a different one
     changed_hands: datetime | None = None
 
 
 def entry_context(snapshot: Snapshot) -> EntryContext:
-    """Return what the agent of an entry keeps."""
+    """Return the record of an entry from its agent."""
     return EntryContext.model_validate(snapshot.context)
 
 
 def entry_of(kept: EntryContext, local: Candidate | None = None) -> DirectoryEntry:
-    """Return an entry without its load. local: the entry point that it is, as its graph declares it now."""
+    """Return an entry without its load. local: the entry point as its graph now declares it; None if registered."""
     candidate = replaced(
         _registered(kept.terms) if local is None else local,
         is_open=kept.mark is not Mark.CLOSED,
@@ -203,7 +203,7 @@ def directory_graph() -> AnyGraph:
         states=[
             State("LOCAL", description="an entry point of a graph of this home"),
             State("REGISTERED", on_entry=_renew),
-            State("LEFT", on_entry=_leave, description="expired or deregistered; what is known of it stays for a week"),
+            State("LEFT", on_entry=_leave, description="expired or deregistered; its record is kept for a week"),
             State("FORGOTTEN", final=True),
         ],
         transitions=[
@@ -212,7 +212,7 @@ def directory_graph() -> AnyGraph:
             Transition("REGISTERED", DEREGISTER, "LEFT"),
             Transition("LEFT", REGISTER, "REGISTERED", actions=[_change, _stay]),
             Transition("LEFT", "END", "FORGOTTEN"),
-            Transition(ANY, "EXPIRE"),  # it was set before a renewal
+            Transition(ANY, "EXPIRE"),  # from a timer that was set before a renewal
             Transition(ANY, MARK, actions=_mark),
             Transition(ANY, OUTCOME, guard=_is_new, actions=_note),
             Transition(ANY, OUTCOME),
@@ -221,8 +221,8 @@ def directory_graph() -> AnyGraph:
             Transition(ANY, FORGET, actions=_forget),
         ],
         entry_points=[
-            EntryPoint("REGISTERED", takes=EntryTerms, maps=_begun, description="somebody registered it"),
-            EntryPoint("LOCAL", takes=EntryTerms, maps=_begun, description="there is something to keep of it"),
+            EntryPoint("REGISTERED", takes=EntryTerms, maps=_begun, description="a registered entry"),
+            EntryPoint("LOCAL", takes=EntryTerms, maps=_begun, description="an entry point with records"),
         ],
         events=[
             EventType(REGISTER, takes=EntryTerms),
@@ -292,42 +292,42 @@ def _mark(context: EntryContext, event: Event) -> None:
 
 
 def _is_new(context: EntryContext, event: Event) -> bool:
-    """Return whether an outcome counts: once only, and only if the present registrant accepted the work."""
+    """Return whether an outcome is new, and of work that the present registrant accepted."""
     accepted, since = event.payload.get("at"), context.changed_hands
     if since is not None and accepted is not None and datetime.fromisoformat(accepted) < since:
         return False
-    return all(each.handoff != event.payload["handoff"] for each in context.outcomes)
+    return all(outcome.handoff != event.payload["handoff"] for outcome in context.outcomes)
 
 
 def _note(context: EntryContext, event: Event) -> None:
-    told = event.payload
-    ended = Ended(told["ended"])
-    user = str(told.get("user", ""))[:LONGEST_TEXT]
+    payload = event.payload
+    ended = Ended(payload["ended"])
+    user = str(payload.get("user", ""))[:LONGEST_TEXT]
     outcome = WorkOutcome(
-        handoff=told["handoff"],
+        handoff=payload["handoff"],
         ended=ended,
         at=event.time,
         user=user,
-        source=told.get("source", ""),
-        reason=str(told.get("reason", ""))[:LONGEST_TEXT],
-        kind=str(told.get("kind", ""))[:LONGEST_TEXT],
-        handed_on=int(told.get("handed_on", 0)),
-        took_s=_seconds_since(told.get("at"), event.time),
-        cost=told.get("cost"),
+        source=payload.get("source", ""),
+        reason=str(payload.get("reason", ""))[:LONGEST_TEXT],
+        kind=str(payload.get("kind", ""))[:LONGEST_TEXT],
+        handed_on=int(payload.get("handed_on", 0)),
+        took_s=_seconds_since(payload.get("at"), event.time),
+        cost=payload.get("cost"),
     )
-    said = next((each.answers for each in context.ratings if each.handoff == outcome.handoff), {})
-    context.outcomes = [*context.outcomes, replaced(outcome, **said)][-MOST_OUTCOMES:]
+    answers = next((rating.answers for rating in context.ratings if rating.handoff == outcome.handoff), {})
+    context.outcomes = [*context.outcomes, replaced(outcome, **answers)][-MOST_OUTCOMES:]
     context.completed += ended is Ended.COMPLETED
     context.failed += ended is Ended.FAILED
     context.came_back += ended is Ended.CAME_BACK
-    context.performance = context.performance.after(reward_of(_worth(outcome)), outcome.kind or ANY_KIND)
+    context.performance = context.performance.after(reward_of(_reward_input(outcome)), outcome.kind or ANY_KIND)
     if context.choices:
         context.choices = with_outcome(context.choices, outcome)
     if user and ended is Ended.COMPLETED:
-        context.users = [*(each for each in context.users if each != user), user][-MOST_USERS:]
+        context.users = [*(other for other in context.users if other != user), user][-MOST_USERS:]
 
 
-def _worth(outcome: WorkOutcome) -> Outcome:
+def _reward_input(outcome: WorkOutcome) -> Outcome:
     came_back = outcome.ended is Ended.CAME_BACK
     return Outcome(came_back or outcome.ended is Ended.COMPLETED, came_back, handed_on=outcome.handed_on)
 
@@ -342,30 +342,35 @@ def _keep(context: EntryContext, event: Event) -> None:
 
 def _rate(context: EntryContext, event: Event) -> None:
     rating = Rating.model_validate(event.payload)
-    before = next((each for each in context.ratings if each.handoff == rating.handoff), rating)
-    others = [each for each in context.ratings if each.handoff != rating.handoff]
+    before = next((old for old in context.ratings if old.handoff == rating.handoff), rating)
+    others = [other for other in context.ratings if other.handoff != rating.handoff]
     context.ratings = [*others, before.model_copy(update=rating.answers)][-MOST_RATINGS:]
     context.outcomes = [
-        replaced(each, **rating.answers) if each.handoff == rating.handoff else each for each in context.outcomes
+        replaced(outcome, **rating.answers) if outcome.handoff == rating.handoff else outcome
+        for outcome in context.outcomes
     ]
     if rating.quality is not None and context.choices:
         context.choices = with_quality(context.choices, rating.handoff, rating.quality)
 
 
 def digest_of(name: str) -> str:
-    """Return what stands for a user or an agent that is to be forgotten, so that no history keeps the name itself."""
+    """Return the digest of a user or an agent to forget: histories keep the digest instead of the name."""
     return sha256(name.encode(errors="surrogatepass")).hexdigest()
 
 
 def mentions(context: EntryContext, name: str) -> bool:
-    """Tell whether something is kept about a user or an agent."""
+    """Return whether a record mentions a user or an agent."""
     kept: tuple[WorkOutcome | KeptChoice | Rating, ...] = (*context.outcomes, *context.choices, *context.ratings)
-    return name in context.users or any(name in (each.user, each.source) for each in kept)
+    return name in context.users or any(name in (item.user, item.source) for item in kept)
 
 
 def _forget(context: EntryContext, event: Event) -> None:
     digest = event.payload["digest"]
-    context.outcomes = [each for each in context.outcomes if digest not in map(digest_of, (each.user, each.source))]
-    context.choices = [each for each in context.choices if digest not in map(digest_of, (each.user, each.source))]
-    context.ratings = [each for each in context.ratings if digest not in map(digest_of, (each.user, each.source))]
-    context.users = [each for each in context.users if digest_of(each) != digest]
+    context.outcomes = [item for item in context.outcomes if not _is_about(digest, item)]
+    context.choices = [item for item in context.choices if not _is_about(digest, item)]
+    context.ratings = [item for item in context.ratings if not _is_about(digest, item)]
+    context.users = [user for user in context.users if digest_of(user) != digest]
+
+
+def _is_about(digest: str, item: WorkOutcome | KeptChoice | Rating) -> bool:
+    return digest in map(digest_of, (item.user, item.source))

@@ -1,4 +1,4 @@
-"""Commands about the directory, executed by the verbs of the home that hosts it."""
+"""Execute the commands of the directory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _CHANGED_HANDS: Final = (
 
 
 async def directed(directory: Directory, command: Any) -> Any:
-    """Execute a command about the directory. Raises what its verb raises."""
+    """Execute a command of the directory. Raises as its verb does."""
     return await DIRECTING[type(command)](directory, command)
 
 
@@ -79,12 +79,12 @@ def agent_of(entry_id: str) -> AgentId:
 async def check_entries(directory: Directory, command: HandoffCommand, store: Store | None) -> None:
     """Raise UnknownEntryError unless the directory has all entries that a handoff names.
 
-    They may have left since the handoff was offered, and a repeated call is to return its id. store: tells whether the
-    call is repeated; None if nothing here can.
+    A repeated call passes, because entries may have left since the handoff was offered. store: recognises repeated
+    calls; None if there is no store here.
     """
     try:
-        for each in command.entries:
-            await _entry(directory, each)
+        for entry_id in command.entries:
+            await _entry(directory, entry_id)
     except UnknownEntryError:
         key = command.idempotency_key
         if key is None or store is None or await store.applied(command.agent_id, key) is None:
@@ -97,23 +97,23 @@ async def _register(directory: Directory, command: RegisterEntryCommand) -> Dire
     graph.entry_point(command.at)
     await _check_agent(directory, command)
     if command.capacity is not None and graph.accepts.capacity is not None:
-        problem = f"the graph {graph.name!r} has a capacity of its own, {graph.accepts.capacity}"
-        raise PayloadError("register_entry", (problem,), "no capacity, or a graph without one")
+        problem = f"the graph {graph.name!r} limits its capacity to {graph.accepts.capacity}"
+        raise PayloadError("register_entry", (problem,), "no capacity, or a graph without a capacity")
     checked_key(command.id, "the id of an entry")
-    # Open work is counted, and queues are closed, under the names of graphs and of all entry points.
-    if (named := directory.door(command.id) or directory.graph(command.id)) is not None:
-        owner = named.graph if isinstance(named, Candidate) else named.name
+    # The names of graphs and entry points are taken: they identify counts of open work, and closed queues.
+    if (namesake := directory.door(command.id) or directory.graph(command.id)) is not None:
+        owner = namesake.graph if isinstance(namesake, Candidate) else namesake.name
         raise EntryTakenError(command.id, f"the graph {owner!r}")
     terms = _terms(command)
     async with directory.registering:
         kept = await _kept(directory, command.id)
         if kept is not None and kept.terms.is_local:
-            raise EntryTakenError(command.id, f"the graph {kept.terms.graph!r}, which is not here")
+            raise EntryTakenError(command.id, f"the graph {kept.terms.graph!r}, which this home does not host")
         if kept is not None and kept.is_registered and kept.terms.registrant != command.registrant:
             raise EntryTakenError(command.id, _owner(kept))
         if kept is None or not kept.is_registered:
             await check_new_entry(directory, command)
-        snapshot = await _begun(directory, terms)
+        snapshot = await _ensure_agent(directory, terms)
         if kept is not None:
             await directory.own.send(snapshot.agent_id, REGISTER, terms)
         entry = await _entry(directory, command.id)
@@ -128,7 +128,7 @@ async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> N
     if not command.agent:
         return
     snapshot = await directory.home.read(known_id(command.agent))
-    if snapshot.graph != command.graph and command.registrant:  # no business of a registrant's
+    if snapshot.graph != command.graph and command.registrant:  # do not reveal agents of other graphs to a registrant
         raise UnknownAgentError(command.agent)
     if snapshot.graph != command.graph:
         problem = f"the agent {command.agent!r} is of the graph {snapshot.graph!r}"
@@ -136,15 +136,17 @@ async def _check_agent(directory: Directory, command: RegisterEntryCommand) -> N
 
 
 def _terms(command: RegisterEntryCommand) -> EntryTerms:
-    """Return what is to be kept of an entry. Raises PayloadError."""
+    """Return the terms of a new registration. Raises PayloadError."""
     fields = command.model_dump(exclude={"verb", "lasts", "profile"})
     lasts_s = None if command.lasts is None else checked_delay(command.lasts, "register_entry")
     if lasts_s == 0:
-        raise PayloadError("register_entry", ("lasts=0: it would leave at once",), "more than 0 seconds, or none")
+        raise PayloadError(
+            "register_entry", ("lasts=0: the entry would expire at once",), "more than 0 seconds, or none"
+        )
     terms = EntryTerms(**fields, profile=command.profile, lasts_s=lasts_s)
     faults = tuple(profile_faults("profile", command.profile))
     if faults:
-        raise PayloadError("register_entry", tuple(each.problem for each in faults), faults[0].remedy)
+        raise PayloadError("register_entry", tuple(fault.problem for fault in faults), faults[0].remedy)
     if (size := len(canonical_json(terms.model_dump(mode="json")))) > MOST_BYTES:
         raise PayloadError(
             "register_entry", (f"it has {size} bytes",), f"at most {MOST_BYTES} bytes; give fewer samples"
@@ -155,23 +157,23 @@ def _terms(command: RegisterEntryCommand) -> EntryTerms:
 async def ensure(directory: Directory, entry_id: str) -> None:
     """Start the agent that keeps an entry, if there is none. Raises UnknownEntryError.
 
-    If an application's agent has its id, a warning is logged, and the handoff continues without records.
+    If an application's agent has the id of that agent, a warning is logged, and the handoff continues without records.
     """
     if await directory.kept(entry_id) is not None:
         return
     try:
-        await _begun(directory, local_terms(directory, entry_id))
+        await _ensure_agent(directory, local_terms(directory, entry_id))
     except AgentExistsError as error:
         facts = {"entry": entry_id, "agent_id": error.agent_id, "graph": error.graph}
         logger.warning(
-            "no outcomes are kept for the entry %(entry)s: an application's agent has the id %(agent_id)s",
+            "cannot record outcomes of the entry %(entry)s: an application's agent has the id %(agent_id)s",
             facts,
             extra=facts,
         )
 
 
 def local_terms(directory: Directory, entry_id: str) -> EntryTerms:
-    """Return what is kept of an entry point of a graph here from the beginning. Raises UnknownEntryError."""
+    """Return the initial terms of an entry point of a local graph. Raises UnknownEntryError."""
     local = directory.local(entry_id)
     if local is None:
         raise UnknownEntryError(entry_id)
@@ -182,8 +184,8 @@ def _terms_of(door: Candidate) -> EntryTerms:
     return EntryTerms(id=door.id, graph=door.graph, at=door.entry_point, is_local=True)
 
 
-async def _begun(directory: Directory, terms: EntryTerms) -> Snapshot:
-    """Return the agent of an entry, started if there is none. One that has ended is made again."""
+async def _ensure_agent(directory: Directory, terms: EntryTerms) -> Snapshot:
+    """Return the agent of an entry, after starting it if it does not exist, or has ended."""
     own, agent_id = directory.own, agent_of(terms.id)
     at = "LOCAL" if terms.is_local else "REGISTERED"
     try:
@@ -199,7 +201,7 @@ async def _begun(directory: Directory, terms: EntryTerms) -> Snapshot:
 
 
 async def _kept(directory: Directory, entry_id: str) -> EntryContext | None:
-    """Return what is kept of an entry, read from its agent; None if nothing is."""
+    """Return the record of an entry, read from its agent; None if it has none."""
     try:
         snapshot = await directory.home.read(known_id(agent_of(entry_id)))
     except UnknownAgentError:
@@ -209,7 +211,7 @@ async def _kept(directory: Directory, entry_id: str) -> EntryContext | None:
 
 
 async def _entry(directory: Directory, entry_id: str) -> DirectoryEntry:
-    """Return an entry with what its agent has just committed. Raises UnknownEntryError."""
+    """Return an entry with the latest commit of its agent. Raises UnknownEntryError."""
     with suppress(UnknownAgentError):
         directory.see(await directory.home.read(known_id(agent_of(entry_id))))
     entry = await directory.entry(entry_id)
@@ -227,7 +229,7 @@ async def _deregister(directory: Directory, command: DeregisterEntryCommand) -> 
     if kept is None or not kept.is_registered or kept.terms.is_local:
         if directory.local(command.id) is not None:
             problem = f"a graph here declares {command.id!r}"
-            raise PayloadError("deregister_entry", (problem,), "a registered entry; close or exclude this one")
+            raise PayloadError("deregister_entry", (problem,), "a registered entry; close or exclude this one instead")
         raise UnknownEntryError(command.id)
     if command.registrant not in (None, kept.terms.registrant):
         raise EntryTakenError(command.id, _owner(kept))
@@ -239,8 +241,8 @@ async def _list(directory: Directory, command: DirectoryCommand) -> Sequence[Dir
     if command.id is not None:
         only = await directory.entry(command.id)
         return () if only is None else (only,)
-    found = await directory.entries()
-    return tuple([each for each in found if each.id > (command.after or "")][: command.limit])
+    entries = await directory.entries()
+    return tuple([entry for entry in entries if entry.id > (command.after or "")][: command.limit])
 
 
 async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEntry:
@@ -249,40 +251,40 @@ async def _mark(directory: Directory, command: MarkEntryCommand) -> DirectoryEnt
     if door is None and has_left:
         raise UnknownEntryError(command.id)
     if door is not None and directory.local(command.id) is None and command.mark not in (Mark.CLOSED, Mark.NONE):
-        problem = f"{command.id!r} has no profile, so no selection finds it"
+        problem = f"{command.id!r} has no profile, so selections never choose it"
         raise PayloadError("mark_entry", (problem,), "close it, or give the entry point a profile=")
     if kept is None and door is not None:
-        await _begun(directory, _terms_of(door))
+        await _ensure_agent(directory, _terms_of(door))
     await directory.own.send(agent_of(command.id), MARK, {"mark": command.mark.value, "reason": command.reason})
     try:
         return await _entry(directory, command.id)
     except UnknownEntryError:
         if door is None:
             raise
-        return await directory.named(door)  # without a profile, it was there while it was closed
+        return await directory.named(door)  # without a profile, it is listed only while it is closed
 
 
 async def _rate(directory: Directory, command: RateHandoffCommand) -> Receipt:
-    rated = await directory.home.handoffs(handoff_id=command.handoff_id)
-    if not rated:
+    records = await directory.home.handoffs(handoff_id=command.handoff_id)
+    if not records:
         raise NoHandoffError(command.handoff_id, None)
     answers = command.model_dump(include=set(RATINGS))
-    if all(each is None for each in answers.values()):
-        raise PayloadError("rate_handoff", ("nothing is said of it",), "needed, in_time or quality")
-    record = rated[0]
-    if record.status is HandoffStatus.CHOOSING:  # who keeps what is said of it is not known yet
+    if all(answer is None for answer in answers.values()):
+        raise PayloadError("rate_handoff", ("it has no answer",), "needed, in_time or quality")
+    record = records[0]
+    if record.status is HandoffStatus.CHOOSING:  # the keeper of the rating is not known yet
         raise NoHandoffError(record.id, record.status.value)
     if record.is_to_nobody and command.quality is not None:
         raise NoWorkError(record.id)
     user = str(record.packet.get("user_id", ""))[:LONGEST_TEXT]
     rating = Rating(handoff=record.id, user=user, source=record.source, **answers)
-    given: Payload = rating.model_dump(mode="json", exclude_none=True)
-    await directory.own.send(await _keeper(directory, record), RATE, given)
+    payload: Payload = rating.model_dump(mode="json", exclude_none=True)
+    await directory.own.send(await _keeper(directory, record), RATE, payload)
     return Receipt(0)
 
 
 async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
-    """Return the agent that keeps what is said of a handoff, started if there is none.
+    """Return the agent that keeps the ratings of a handoff, after starting it if necessary.
 
     The agent of the chosen entry keeps it, unless the entry changed hands since. Otherwise the agent of the entry point
     keeps it, even if the directory does not list the entry point. Work without a match is kept under the name of the
@@ -293,7 +295,7 @@ async def _keeper(directory: Directory, record: HandoffRecord) -> AgentId:
     kept = await _kept(directory, entry_id)
     if kept is not None and kept.changed_hands is not None and record.changes[0].time < kept.changed_hands:
         kept, entry_id = await _kept(directory, terms.id), terms.id
-    return agent_of(entry_id) if kept is not None else (await _begun(directory, terms)).agent_id
+    return agent_of(entry_id) if kept is not None else (await _ensure_agent(directory, terms)).agent_id
 
 
 def _rated_terms(record: HandoffRecord) -> EntryTerms:
@@ -317,4 +319,4 @@ DIRECTING: Final[Mapping[type[Command], Callable[[Directory, Any], Awaitable[Any
     RateHandoffCommand: _rate,
     ForgetUserCommand: _forget,
 }
-"""What executes each command about the directory."""
+"""The function that executes each command of the directory."""

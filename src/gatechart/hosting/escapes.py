@@ -1,4 +1,4 @@
-"""Ways out of what agents notice: what is looked at before one is taken, outside the turn that takes it."""
+"""Escapes of agents: collect the facts for an escape, outside the turn that takes its route."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gatechart.values.queries import HistoryEntry
 logger = logging.getLogger(__name__)
 
 _ATTEMPT: Final = (
-    "an agent tries to get out: %(strategy)s of agent %(agent_id)s, graph %(graph)s, for %(signal)s: %(way)s"
+    "escape attempt: strategy %(strategy)s of agent %(agent_id)s, graph %(graph)s, after signal %(signal)s: %(way)s"
 )
 
 MOST_PAST: Final = 2_000
-"""How many of an agent's newest turns strategies look back at."""
+"""Limit for the newest turns of an agent that strategies can read."""
 
 
 class EscapeHost(Protocol):
-    """What a home knows about an agent in need of a way out."""
+    """The facts that a home has about an agent that needs an escape."""
 
     @property
     def services(self) -> Any:
@@ -40,30 +40,29 @@ class EscapeHost(Protocol):
         ...
 
     async def tools(self, graph: AnyGraph, snapshot: Snapshot) -> Mapping[str, ToolFacts]:
-        """Return the tools of the services as things stand, by name."""
+        """Return the tools of the services in their current state, by name."""
         ...
 
     async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:
-        """Return the agent's newest turns, oldest first, at most so many."""
+        """Return the agent's newest turns, oldest first. most: the limit."""
         ...
 
     async def back_to(self, snapshot: Snapshot, version: int) -> Snapshot:
-        """Return the agent as it was at a version. Raises as `rollback` if it may not go back there."""
+        """Return the agent at an earlier version. Raises as `rollback` does if it cannot be rolled back to it."""
         ...
 
     async def lessons(self, graph: AnyGraph) -> Lessons:
-        """Return what agents of the graph have learned from their escapes."""
+        """Return the lessons from escapes of the graph's agents."""
         ...
 
 
 async def way_out(
     host: EscapeHost, graph: AnyGraph, before: Snapshot, event: Event, limit_s: float
 ) -> TurnRecord | Void:
-    """Find a way out for an agent that asks for one by its own mail, and return the turn that takes it.
+    """Choose an escape route for an agent whose mail requests one, and return the turn that takes the route.
 
-    limit_s: of the turn.
-
-    Void if it needs none any more: it has made progress, or has ended.
+    Return Void if the agent no longer needs an escape, because it has made progress or has ended. limit_s: time limit
+    of the turn, in seconds.
     """
     finding = finding_asked(before.trail.escapes, before.version, event)
     if finding is None:
@@ -72,17 +71,17 @@ async def way_out(
     tactic = tactic_of(scene, host.services)
     if tactic is None:
         return Void()
-    seen = replaced(scene, tools=await host.tools(graph, before), lessons=await _lessons(host, graph, tactic))
+    scene = replaced(scene, tools=await host.tools(graph, before), lessons=await _lessons(host, graph, tactic))
     if _looks_back(tactic):
-        seen = replaced(seen, past=await host.past(before, MOST_PAST))
-    turn = take_way_out(seen, tactic, lambda version: host.back_to(before, version), host.services)
+        scene = replaced(scene, past=await host.past(before, MOST_PAST))
+    turn = take_way_out(scene, tactic, lambda version: host.back_to(before, version), host.services)
     return await in_turn(graph, before.agent_id, event.name, turn, limit_s)
 
 
 async def _lessons(host: EscapeHost, graph: AnyGraph, tactic: Tactic) -> Lessons:
-    """Return what a plan goes by: without any lessons every order stays as it was written."""
-    known = await host.lessons(graph)  # in any case, for they are kept as well where nothing goes by them
-    return known if tactic.plan.learns else NO_LESSONS
+    """Return the lessons that order the strategies of a plan; none if the plan keeps its written order."""
+    lessons = await host.lessons(graph)  # read even if unused: the host also prepares to record new lessons
+    return lessons if tactic.plan.learns else NO_LESSONS
 
 
 def _looks_back(tactic: Tactic) -> bool:
@@ -90,13 +89,13 @@ def _looks_back(tactic: Tactic) -> bool:
 
 
 def attempt_of(turn: TurnRecord) -> Tried | None:
-    """Return the attempt to get out that a turn is; None if it is none."""
+    """Return the escape attempt of a turn; None if the turn is not an attempt."""
     before, after = turn.previous, turn.snapshot.trail.escapes
     return None if before is None or after.count == before.trail.escapes.count else after.newest
 
 
 def log_attempt(turn: TurnRecord, attempt: Tried) -> None:
-    """Log an attempt to get out, as a warning if the agent ended as failed with it."""
+    """Log an escape attempt, as a warning if the agent failed with this turn."""
     after = turn.snapshot
     facts: dict[str, Any] = {
         "agent_id": after.agent_id,
@@ -110,5 +109,5 @@ def log_attempt(turn: TurnRecord, attempt: Tried) -> None:
 
 
 def past_turns(entries: Sequence[HistoryEntry]) -> Sequence[PastTurn]:
-    """Return entries of a history as strategies look at them."""
-    return [PastTurn(each.version, each.event.name, each.event.payload, each.target) for each in entries]
+    """Convert entries of a history to the form that strategies read."""
+    return [PastTurn(entry.version, entry.event.name, entry.event.payload, entry.target) for entry in entries]

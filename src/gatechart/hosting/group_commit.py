@@ -1,4 +1,4 @@
-"""Group commit: units that arrive while a commit is under way share the next transaction."""
+"""Group commit: units that arrive during a commit share the next transaction."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _do(then: Callable[[], None]) -> None:
     try:
         then()
     except Exception:
-        logger.exception("what was to be done after a commit failed")
+        logger.exception("a callback after a commit failed")
 
 
 @value
@@ -81,19 +81,19 @@ class _Waiting:
 
 
 class Committer:
-    """Commits units one transaction at a time, with all units that are waiting by then in each."""
+    """Commits units, one transaction at a time. Each transaction contains all units that are waiting."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.units = 0  # that were to be committed so far
+        self.units = 0  # number of units received so far
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
     def commit(self, unit: Unit, then: Callable[[], None] = nothing) -> Awaitable[Verdict]:
-        """Return the store's verdict on the unit. Raises what the store raises; nothing of the unit is written then.
+        """Return the store's verdict on the unit. If it raises, nothing of the unit is written.
 
-        then: called as soon as the unit is committed, even if the caller has been cancelled. An exception in it is only
-        logged: the unit is committed all the same, and other callers wait for their verdicts.
+        then: called as soon as the unit is committed, even if the caller has been cancelled. Its exceptions are only
+        logged, because the unit is committed, and other callers wait for their verdicts.
         """
         self.units += 1
         if self._store.is_instant:
@@ -111,7 +111,7 @@ class Committer:
         return verdict
 
     async def end(self) -> None:
-        """Wait until no write is under way."""
+        """Wait until no write is running."""
         while self._writer is not None:
             await asyncio.wait((self._writer,))
 
@@ -120,11 +120,11 @@ class Committer:
             while self._waiting:
                 await self._commit_group(self._next_group())
         finally:
-            # No await between the last check of `_waiting` and here, so no unit is left without a writer.
+            # There is no await between the last check of `_waiting` and this line, so no unit is left without a writer.
             self._writer = None
 
     def _next_group(self) -> Sequence[_Waiting]:
-        """Take the units that waited longest, one turn per agent: two starts under one id must see each other."""
+        """Take the oldest waiting units, with one turn per agent: a start must see earlier starts with the same id."""
         group: list[_Waiting] = []
         rest: list[_Waiting] = []
         agents: set[AgentId] = set()
@@ -156,18 +156,22 @@ class Committer:
                 waiting.settle(verdict)
 
     async def _commit_each(self, group: Sequence[_Waiting], cause: Exception) -> None:
-        """Retry each unit of a failed group alone, so that one unwritable unit does not fail the others."""
+        """Commit the units of a failed group separately, so that one unwritable unit does not fail the others."""
         if len(group) > 1:
-            logger.warning("a group of units failed; each is tried alone", extra={"units": len(group)}, exc_info=cause)
-        for place, waiting in enumerate(group):
+            logger.warning(
+                "a group of units failed; its units are committed separately",
+                extra={"units": len(group)},
+                exc_info=cause,
+            )
+        for position, waiting in enumerate(group):
             try:
                 waiting.settle(await self._commit_alone(waiting.unit))
             except NOBODY_CAN_WRITE as error:
-                # The group may have been committed although its answer was lost. This error only says that this attempt
-                # wrote nothing. So the remaining units fail with the group's error, and their callers look up whether
-                # they were written.
-                for each in group[place:]:
-                    each.fail(cause if isinstance(cause, OutsideError) else error)
+                # The group may have been committed, and only its answer was lost. This error just means that this
+                # attempt wrote nothing. The remaining units therefore fail with the group's error, and their callers
+                # look up whether they were written.
+                for remaining in group[position:]:
+                    remaining.fail(cause if isinstance(cause, OutsideError) else error)
                 return
             except Exception as error:
                 waiting.fail(error)
@@ -189,8 +193,8 @@ class Committer:
             if await self.is_written(unit):
                 return Verdict.COMMITTED
             raise
-        is_in = verdict is Verdict.COMMITTED or await self.is_written(unit)  # by this commit or by its group's
-        return Verdict.COMMITTED if is_in else verdict
+        is_stored = verdict is Verdict.COMMITTED or await self.is_written(unit)  # by this commit or the group's
+        return Verdict.COMMITTED if is_stored else verdict
 
     async def _seems_written(self, unit: Unit) -> bool:
         """Return whether the store confirms that it holds the unit; False if the store does not answer."""
@@ -200,13 +204,13 @@ class Committer:
             return False
 
     async def is_written(self, unit: Unit) -> bool:
-        """Return whether the store holds exactly this unit. A unit whose repeat is harmless counts as not written.
+        """Return whether the store holds exactly this unit; False for a unit that can be repeated without harm.
 
-        Raises the OutsideError that leaves this unknown.
+        Raises OutsideError if the store does not answer.
         """
         match unit:
             case TurnRecord():
-                return await self._is_taken(unit)
+                return await self._is_committed(unit)
             case Posting(mail) | Report(mail=mail) | Answer(reply=mail) | MailChange(raises=Mail() as mail):
                 return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
             case StepRecord():
@@ -218,11 +222,11 @@ class Committer:
             case _:
                 return refuse_unknown_unit(unit)
 
-    async def _is_taken(self, turn: TurnRecord) -> bool:
+    async def _is_committed(self, turn: TurnRecord) -> bool:
         """Return whether the turn's event brought the agent to the turn's version."""
         after = turn.snapshot
         try:
-            found = await self._store.history(after.agent_id, after=after.version - 1, limit=1)
+            entries = await self._store.history(after.agent_id, after=after.version - 1, limit=1)
         except UnknownAgentError:
             return False
-        return bool(found) and (found[0].version, found[0].event) == (after.version, turn.event)
+        return bool(entries) and (entries[0].version, entries[0].event) == (after.version, turn.event)

@@ -1,4 +1,4 @@
-"""Looking for what is wrong in a home of agents: what is read, page by page, and handed to the rules."""
+"""Examine a home of agents for problems: read the data of the rules, page by page, and apply the rules."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from gatechart.watchdog.rules import (
 )
 from gatechart.watchdog.terms import WatchdogTerms
 
-_AGENTS: Final = 200  # of a graph from whose turns it is learned how long is normal
-_TURNS: Final = 50  # of each
+_AGENTS: Final = 200  # agents of a graph whose turns the learned norms come from
+_TURNS: Final = 50  # turns of an agent for the same purpose
 _LEARNS_EVERY: Final = timedelta(hours=1)
 
 
 class Examiner:
-    """Looks at one home. A look costs a query for each kind of finding, and one for each agent that seems stuck."""
+    """Examines one home. An examination costs a query for each kind of finding, and for each agent that seems stuck."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class Examiner:
         *,
         sees_mail: bool = True,
     ) -> None:
-        """Keep where to look.
+        """Bind to a home.
 
         store: the agents' store, or a projection of it; None if there is none.
-        sees_mail: whether mail and hosts are in that store.
+        sees_mail: whether the store contains mail and hosts.
         """
         self._home = home
         self._registry = registry
@@ -69,21 +69,21 @@ class Examiner:
         self._learned_at: datetime | None = None
 
     async def look(self) -> Sequence[HealthFinding]:
-        """Return what is wrong now: the worst first, then by key."""
+        """Return the current findings: the most severe first, then by key."""
         now, store = self._now(), self._store
-        found = list(found_breakers(await self._home.breakers(limit=self._terms.most), self._terms, now))
+        findings = list(found_breakers(await self._home.breakers(limit=self._terms.most), self._terms, now))
         if store is not None:
-            found += await self._stuck(store, now)
-            found += found_undelivered(await _sinks(store))
-            found += found_misplaced((await misplaced(store, self._terms.most)).agents)
+            findings += await self._stuck(store, now)
+            findings += found_undelivered(await _failing_sinks(store))
+            findings += found_misplaced((await misplaced(store, self._terms.most)).agents)
             if self._sees_mail:
                 hosts = await store.hosts()
                 troubles = troubles_of(hosts, self._terms, now)
-                found += await self._mail(store, now, troubles["refused"])
-                found += found_undone(troubles["undone"], self._terms)
-                found += found_hosts(hosts, self._terms, now)
+                findings += await self._mail(store, now, troubles["refused"])
+                findings += found_undone(troubles["undone"], self._terms)
+                findings += found_hosts(hosts, self._terms, now)
         order = ["critical", "warning", "notice"]
-        return sorted(found, key=lambda each: (order.index(each.severity.value), each.key))
+        return sorted(findings, key=lambda finding: (order.index(finding.severity.value), finding.key))
 
     async def _stuck(self, store: Store, now: datetime) -> list[HealthFinding]:
         norms = await self._norms(store, now)
@@ -95,16 +95,16 @@ class Examiner:
         if not wanted:
             return []
         page = await store.find(Query(active=wanted, status=Status.ACTIVE, limit=self._terms.most))
-        found: list[HealthFinding] = []
+        findings: list[HealthFinding] = []
         for snapshot in page.agents:
-            pending = await self._pending(store, snapshot, now)
-            found += found_stuck(snapshot, norms[snapshot.graph], pending, now)
-        return found
+            pending = await self._pending_work(store, snapshot, now)
+            findings += found_stuck(snapshot, norms[snapshot.graph], pending, now)
+        return findings
 
     async def _norms(self, store: Store, now: datetime) -> Mapping[str, Mapping[StateName, Norm]]:
-        """Return how long is normal, by graph and leaf. What is declared goes before what was learned."""
+        """Return the norms by graph and leaf. Declared norms take precedence over learned ones."""
         if self._terms.learns and (self._learned_at is None or now - self._learned_at >= _LEARNS_EVERY):
-            names = [each.graph for each in await store.counts() if not is_framework_graph(each.graph)]
+            names = [count.graph for count in await store.counts() if not is_framework_graph(count.graph)]
             self._learned = {name: await self._learn(store, name) for name in names}
             self._learned_at = now
         declared = {graph.name: declared_norms(graph) for graph in self._registry.graphs}
@@ -119,16 +119,16 @@ class Examiner:
             observed += silences(await store.history(snapshot.agent_id, after=after, limit=_TURNS))
         return learned_norms(observed, self._terms)
 
-    async def _pending(self, store: Store, snapshot: Snapshot, now: datetime) -> Sequence[str]:
-        """Return what an agent waits for, in words: timers, handoffs, running invokes."""
+    async def _pending_work(self, store: Store, snapshot: Snapshot, now: datetime) -> Sequence[str]:
+        """Return descriptions of an agent's pending work: timers, handoffs and running invokes."""
         agent_id = snapshot.agent_id
-        waits = [f"handoff {each.id}" for each in snapshot.handoffs]
+        waits = [f"handoff {handoff.id}" for handoff in snapshot.handoffs]
         if self._sees_mail:
             mail = await store.mail(MailQuery(agent_id, MailStatus.WAITING, limit=100))
-            timers = [each for each in mail if each.due is not None and each.due > now]
-            waits += [f"{each.event} at {each.due}" for each in timers]
+            timers = [timer for timer in mail if timer.due is not None and timer.due > now]
+            waits += [f"{timer.event} at {timer.due}" for timer in timers]
             running = await store.running(agent_id=agent_id, after=0, limit=100)
-            waits += [f"invoke {each.invocation.invoke}" for _, each in running]
+            waits += [f"invoke {invoke.invocation.invoke}" for _, invoke in running]
         return waits
 
     async def _mail(
@@ -136,9 +136,10 @@ class Examiner:
     ) -> list[HealthFinding]:
         most = self._terms.most
         waiting = [*await store.waiting(after=0, limit=most), *await store.due(after=(EARLIEST, 0), limit=most)]
-        due = [each for each in waiting if each.due is None or each.due <= now]
-        agents = {each.agent_id: each for each in await store.load_many(tuple({each.recipient for each in due}))}
-        ready = [each for each in due if not self._is_deferred(agents, each)]
+        due = [message for message in waiting if message.due is None or message.due <= now]
+        recipients = tuple({message.recipient for message in due})
+        agents = {snapshot.agent_id: snapshot for snapshot in await store.load_many(recipients)}
+        ready = [message for message in due if not self._is_deferred(agents, message)]
         dead = await store.mail(MailQuery(status=MailStatus.DEAD, limit=most))
         since = now - timedelta(seconds=self._terms.window_s)
         refused = await store.mail(MailQuery(status=MailStatus.REFUSED, since=since, limit=most))
@@ -153,27 +154,27 @@ class Examiner:
         return graph is not None and snapshot is not None and is_passed_over(graph, snapshot, mail)
 
 
-async def _sinks(store: Store) -> list[tuple[str, int, Sequence[str], datetime | None]]:
-    """Return for each sink of alerts how many it did not take so far, why, and since when."""
+async def _failing_sinks(store: Store) -> list[tuple[str, int, Sequence[str], datetime | None]]:
+    """Return for each alert sink its name, the number of alerts that failed so far, their problems, and the start."""
     page = await store.find(Query(graph=ALERTS_GRAPH, status=Status.ACTIVE, limit=1000))
-    found: list[tuple[str, int, Sequence[str], datetime | None]] = []
+    sinks: list[tuple[str, int, Sequence[str], datetime | None]] = []
     for snapshot in page.agents:
-        failing = [each for each in snapshot.context["pending"] if each["attempts"]]
-        since = min((datetime.fromisoformat(each["since"]) for each in failing), default=None)
-        found.append((snapshot.context["sink"], len(failing), [each["problem"] for each in failing], since))
-    return found
+        failing = [alert for alert in snapshot.context["pending"] if alert["attempts"]]
+        since = min((datetime.fromisoformat(alert["since"]) for alert in failing), default=None)
+        sinks.append((snapshot.context["sink"], len(failing), [alert["problem"] for alert in failing], since))
+    return sinks
 
 
 def finding_page(found: Sequence[HealthFinding], command: FindingsCommand) -> Sequence[HealthFinding]:
-    """Return the part of the findings that a command asks for. found: all, in the order of a look."""
-    wanted = [each for each in found if command.about in (None, each.kind)]
-    keys = [each.key for each in wanted]
+    """Return the requested page of the findings. found: all findings, in the order of `look`."""
+    wanted = [finding for finding in found if command.about in (None, finding.kind)]
+    keys = [finding.key for finding in wanted]
     begin = keys.index(command.after) + 1 if command.after in keys else 0
     return wanted[begin : begin + command.limit]
 
 
 def host_page(found: Sequence[HostRecord], command: HostsCommand) -> Sequence[HostRecord]:
-    """Return the part of the hosts that a command asks for. found: all, in the order started."""
-    ids = [each.id for each in found]
+    """Return the requested page of the hosts. found: all hosts, in the order of their starts."""
+    ids = [host.id for host in found]
     begin = ids.index(command.after) + 1 if command.after in ids else 0
     return found[begin : begin + command.limit]

@@ -44,7 +44,7 @@ def found_stuck(
     norm, silent_s = norms[leaf], (now - since).total_seconds()
     if silent_s <= norm.seconds or (pending and not norm.is_declared) or _waits_for_breaker(snapshot, now):
         return
-    earlier = "" if norm.is_declared else f", by {norm.known} earlier ones"
+    earlier = "" if norm.is_declared else f", based on {norm.known} earlier waits"
     normal = f"{_lasting(norm.seconds)} is normal there{earlier}"
     typed = quote(snapshot.agent_id)
     evidence = {
@@ -60,7 +60,7 @@ def found_stuck(
         snapshot.agent_id,
         since,
         f"no turn for {_lasting(silent_s)} in {leaf}; {normal}",
-        f"`gatechart show {typed}` shows what it waits for, `gatechart accepts {typed}` what can be sent to it",
+        f"`gatechart show {typed}` shows what it waits for; `gatechart accepts {typed}` lists the events it accepts",
         snapshot.graph,
         evidence,
     )
@@ -114,21 +114,23 @@ def _kind_of(mail: Mail, existing: Collection[AgentId], terms: WatchdogTerms, no
 
 _SAYS = {
     FindingKind.DEAD: "{count} mail failed at every attempt",
-    FindingKind.FAILING: "{count} mail fails and is tried again, so its turns are undone",
-    FindingKind.WAITING: "{count} mail could be applied, and waits",
+    FindingKind.FAILING: "{count} mail fails and is retried, so its turns are rolled back",
+    FindingKind.WAITING: "{count} mail could be applied but waits",
     FindingKind.UNCLAIMED: "{count} mail waits for an agent that does not exist",
 }
 _HELPS = {
-    FindingKind.DEAD: "`gatechart mail --agent {agent} --status dead` shows it; `gatechart mail retry NUMBER` tries it "
-    "again, `gatechart mail discard NUMBER` gives it up",
-    FindingKind.FAILING: "`gatechart mail --agent {agent}` shows why; mend the cause, it is tried again by itself",
-    FindingKind.WAITING: "`gatechart run` hosts agents, if nobody does; `gatechart show {agent}` shows what it does",
-    FindingKind.UNCLAIMED: "`gatechart start GRAPH --at ENTRY_POINT --id {agent}` starts the agent, which takes the "
-    "mail or refuses it; to give the mail up, `gatechart erase {agent}` after that",
+    FindingKind.DEAD: "`gatechart mail --agent {agent} --status dead` lists it; `gatechart mail retry NUMBER` retries "
+    "it, `gatechart mail discard NUMBER` discards it",
+    FindingKind.FAILING: "`gatechart mail --agent {agent}` shows the reason; fix the cause, and the mail is "
+    "retried automatically",
+    FindingKind.WAITING: "start `gatechart run` if no process hosts the agents; `gatechart show {agent}` "
+    "shows what the agent does",
+    FindingKind.UNCLAIMED: "`gatechart start GRAPH --at ENTRY_POINT --id {agent}` starts the agent, which accepts or "
+    "refuses the mail; to delete the mail, run `gatechart erase {agent}` afterwards",
 }
 _SINK_HELPS = (
-    "the host of the agents has no sink {sink!r}: write a table [sinks.{sink}] in the file of "
-    "`gatechart run --alerts-file FILE`, which then delivers them"
+    "the host of the agents has no sink {sink!r}: add a table [sinks.{sink}] to the file of "
+    "`gatechart run --alerts-file FILE`, and the alerts are delivered"
 )
 
 
@@ -197,8 +199,8 @@ def _refused(recipient: AgentId, messages: Sequence[Mail], trouble: Payload, ter
         recipient,
         min([*(message.accepted for message in messages), *sent_since]),
         f"{counts} were refused: {reason[:200]}",
-        f"`gatechart mail --agent {quote(recipient)} --status refused` shows those that came as mail; "
-        f"`gatechart accepts {quote(recipient)}` says what is accepted",
+        f"`gatechart mail --agent {quote(recipient)} --status refused` lists the refused mail; "
+        f"`gatechart accepts {quote(recipient)}` lists the accepted events",
         evidence={
             "mail_count": len(messages),
             "mail_window_s": terms.window_s,
@@ -218,9 +220,8 @@ def found_undone(sent: Mapping[AgentId, Payload], terms: WatchdogTerms) -> Itera
                 FindingKind.UNDONE,
                 agent_id,
                 datetime.fromisoformat(trouble["since"]),
-                f"{trouble['count']} events that were sent raised, and their turns were undone: "
-                f"{trouble['reason'][:200]}",
-                f"mend the action that raises; `gatechart show {quote(agent_id)}` shows where the agent is",
+                f"{trouble['count']} sent events raised, and their turns were rolled back: {trouble['reason'][:200]}",
+                f"fix the action that raises; `gatechart show {quote(agent_id)}` shows the state of the agent",
                 evidence=dict(trouble),
             )
 
@@ -235,14 +236,14 @@ def found_breakers(breakers: Iterable[BreakerRecord], terms: WatchdogTerms, now:
                 breaker.name,
                 breaker.since,
                 f"open for {_lasting(open_s)}: {breaker.reason[:200]}",
-                f"mend what it guards; a call after its break tries it, "
-                f"`gatechart breakers close {quote(breaker.name)}` at once",
+                f"fix the guarded service; the breaker closes after a successful trial call, or at once by "
+                f"`gatechart breakers close {quote(breaker.name)}`",
                 evidence={"state": breaker.state.value, "breaks": breaker.breaks, "reason": breaker.reason[:1000]},
             )
 
 
-_REPLACED = "nothing else is to be done"
-_ALONE = "`gatechart run` hosts the agents, `gatechart run --take-over` if that process hangs"
+_REPLACED = "no other action is needed"
+_ALONE = "then start `gatechart run`, or `gatechart run --take-over` if that process hangs"
 
 
 def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime) -> Iterator[HealthFinding]:
@@ -252,9 +253,7 @@ def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime
     for host in hosts:
         silent_s = (now - host.seen).total_seconds()
         busy_s = host.facts.get("busy_s", 0.0)
-        usage = {
-            name: value for name, value in host.facts.items() if name != "troubles"
-        }  # which have separate findings
+        usage = {name: value for name, value in host.facts.items() if name != "troubles"}  # these are other findings
         facts = {"machine": host.machine, "pid": host.pid, "role": host.role.value, **usage}
         if silent_s > terms.silent_s:
             instead = "another host has taken over" if is_owned else "no other host owns the database"
@@ -262,8 +261,8 @@ def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime
                 FindingKind.SILENT,
                 host.id,
                 host.seen,
-                f"{host.name} gave no sign of life for {_lasting(silent_s)}; {instead}",
-                f"look at process {host.pid} on {host.machine}; {_REPLACED if is_owned else _ALONE}",
+                f"{host.name} has sent no heartbeat for {_lasting(silent_s)}; {instead}",
+                f"check process {host.pid} on {host.machine}; {_REPLACED if is_owned else _ALONE}",
                 evidence={**facts, "silent_s": round(silent_s, 3), "is_replaced": is_owned},
             )
         elif busy_s > terms.busy_s:
@@ -272,7 +271,7 @@ def found_hosts(hosts: Sequence[HostRecord], terms: WatchdogTerms, now: datetime
                 host.id,
                 host.seen - timedelta(seconds=busy_s),
                 f"{host.name} has used its processors for {_lasting(busy_s)} without a turn",
-                f"look at what process {host.pid} on {host.machine} does, as with `py-spy dump --pid {host.pid}`",
+                f"check what process {host.pid} on {host.machine} does, such as with `py-spy dump --pid {host.pid}`",
                 evidence=facts,
             )
 
@@ -286,8 +285,8 @@ def found_undelivered(sinks: Iterable[tuple[str, int, Sequence[str], datetime | 
                 sink,
                 since,
                 f"{count} alerts could not be delivered to sink {sink!r}: {problems[-1][:200]}",
-                f"`gatechart show {quote(f'{SINK_AGENT}{sink}')}` shows them; mend the sink, they are tried again by "
-                f"themselves",
+                f"`gatechart show {quote(f'{SINK_AGENT}{sink}')}` shows them; fix the sink, and they are retried "
+                f"automatically",
                 evidence={"count": count, "problems": list(problems)[-5:]},
             )
 
@@ -312,8 +311,8 @@ def _remedy_for(misplaced: Snapshot) -> str:
     if not is_framework_id(misplaced.agent_id):
         return f"rename the graph for new agents; `gatechart erase {typed}` deletes this one"
     return (
-        f"`gatechart fork {typed} {misplaced.version} --id NEW_ID` lets it go on under another id; `gatechart mail "
-        f"--agent {typed}` shows what it refused; then `gatechart erase {typed}`, and start the host again"
+        f"`gatechart fork {typed} {misplaced.version} --id NEW_ID` continues it under another id; `gatechart mail "
+        f"--agent {typed}` lists the mail that it refused; then run `gatechart erase {typed}` and restart the host"
     )
 
 

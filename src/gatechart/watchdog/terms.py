@@ -43,6 +43,6 @@ class WatchdogTerms:
     def __post_init__(self) -> None:
         if not 0 < self.quantile <= 1 or self.factor < 1 or min(self.least, self.most, self.refusals, self.undone) < 1:
             raise ValueError(
-                f"{self!r} is not possible: quantile is above 0 and at most 1, factor, least, most, refusals "
-                "and undone are 1 or more"
+                f"{self!r} is not valid: quantile must be above 0 and at most 1; factor, least, most, refusals "
+                "and undone must be 1 or more"
             )
