@@ -81,10 +81,8 @@ def choose(
     contenders = max(min(exploring.among, len(_tied(rank_first, ranked))), len(tied)) if exploring.share else len(tied)
     drawn_index = _explored(exploring.share, contenders, seed)
     ranked.insert(0, ranked.pop(drawn_index))
-    chances = [
-        (1 - exploring.share) * (index in tied) / len(tied) + exploring.share / contenders
-        for index in ranked[:contenders]
-    ]
+    drawn, best = exploring.share / contenders, (1 - exploring.share) / len(tied)
+    chances = [drawn + best * (index in tied) for index in ranked[:contenders]]
     chosen = left[ranked[0]]
     judged = _judged(question, left, columns, totals, ranked[:MOST_TOLD], parts)
     tied_ids = [left[index].id for index in tied]
@@ -126,9 +124,7 @@ def _tied(deciding: Sequence[Sequence[float]], ranked: Sequence[int]) -> list[in
 
 def _outranked(chosen: Candidate, left: Iterable[Candidate]) -> int:
     """Count the registered candidates that rank below the chosen local one regardless of their scores."""
-    return sum(
-        chosen.is_local and not candidate.is_local and candidate.is_pinned == chosen.is_pinned for candidate in left
-    )
+    return sum(chosen.is_local and not entry.is_local and entry.is_pinned == chosen.is_pinned for entry in left)
 
 
 def _draw(seed: str, count: int) -> int:

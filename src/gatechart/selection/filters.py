@@ -64,7 +64,7 @@ def _filter_named(name: str, question: Question) -> BuiltIn:
 
 def _own(function: Callable[[Any, Candidate], Any], question: Question, candidates: Sequence[Candidate]) -> Column:
     with asking(f"the filter {callable_name(function)!r}"):
-        answers = [function(question.packet, answer) for answer in candidates]
+        answers = [function(question.packet, candidate) for candidate in candidates]
     return [readable(answer)[:_LONGEST] if isinstance(answer, str) else "" if answer else MISFIT for answer in answers]
 
 
@@ -84,13 +84,10 @@ def _entry(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 def _open(question: Question, candidates: Sequence[Candidate]) -> Column:
     is_named = bool(question.terms.entries)  # an excluded candidate can still be requested by name
-    return [
-        "" if candidate.is_open and (is_named or not candidate.is_excluded) else _operator_decision(candidate)
-        for candidate in candidates
-    ]
+    return ["" if entry.is_open and (is_named or not entry.is_excluded) else _decision(entry) for entry in candidates]
 
 
-def _operator_decision(candidate: Candidate) -> str:
+def _decision(candidate: Candidate) -> str:
     """Describe an operator's decision against a candidate, with the reason if the operator gave one."""
     decision = "excluded by an operator" if candidate.is_open else "closed"
     return f"{decision}: {candidate.mark_reason}"[:_LONGEST] if candidate.mark_reason else decision
@@ -131,14 +128,12 @@ def _language(question: Question, candidates: Sequence[Candidate]) -> Column:
     wanted = tuple(map(str.casefold, question.needs.languages))
     reason = f"not {' or '.join(question.needs.languages)}"[:_LONGEST]
 
-    @cache
+    @cache  # candidates share a few combinations of languages
     def speaks(languages: tuple[str, ...]) -> bool:
         return any(is_same_language(one.casefold(), other) for one in languages for other in wanted)
 
-    return [
-        "" if not candidate.profile.languages or speaks(candidate.profile.languages) else reason
-        for candidate in candidates
-    ]
+    languages_of = [candidate.profile.languages for candidate in candidates]
+    return ["" if not languages or speaks(languages) else reason for languages in languages_of]
 
 
 def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
@@ -156,11 +151,7 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
             candidate.agent == agent
             if candidate.agent
             else candidate.id == own_entry
-            or (
-                candidate.graph == graph
-                and candidate.is_local
-                and (not entry_point or candidate.entry_point == entry_point)
-            )
+            or (candidate.graph == graph and candidate.is_local and entry_point in ("", candidate.entry_point))
         )
     }
     return [reasons.get(candidate.id, "") for candidate in candidates] if reasons else _NONE_LEFT_OUT
@@ -186,9 +177,8 @@ def _group(question: Question, candidates: Sequence[Candidate]) -> Column:
     failed = _failed_groups(question)
     if not failed:
         return _NONE_LEFT_OUT
-    return [
-        f"{candidate.profile.group} has failed" if candidate.profile.group in failed else "" for candidate in candidates
-    ]
+    groups = [candidate.profile.group for candidate in candidates]
+    return [f"{group} has failed" if group in failed else "" for group in groups]
 
 
 def _path(question: Question, candidates: Sequence[Candidate]) -> Column:
@@ -201,30 +191,21 @@ def _path(question: Question, candidates: Sequence[Candidate]) -> Column:
 def _hours(question: Question, candidates: Sequence[Candidate]) -> Column:
     schedules = [candidate.profile.schedule for candidate in candidates]
     distinct = {id(schedule): schedule for schedule in schedules}  # by identity: a hash would cost more than the rest
-    closed = {
-        key
-        for key, schedule in distinct.items()
-        if schedule and not any(hours.contains(question.now) for hours in schedule)
-    }
-    return (
-        ["not at this time" if id(schedule) in closed else "" for schedule in schedules] if closed else _NONE_LEFT_OUT
-    )
+    now, limited = question.now, [schedule for schedule in distinct.values() if schedule]
+    closed = {id(schedule) for schedule in limited if not any(hours.contains(now) for hours in schedule)}
+    if not closed:
+        return _NONE_LEFT_OUT
+    return ["not at this time" if id(schedule) in closed else "" for schedule in schedules]
 
 
 def _place(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [
-        ""
-        if candidate.capacity is None or candidate.held < candidate.capacity
-        else f"{candidate.held} of {candidate.capacity} places taken"
-        for candidate in candidates
-    ]
+    slots = [(candidate.held, candidate.capacity) for candidate in candidates]
+    return ["" if most is None or held < most else f"{held} of {most} places taken" for held, most in slots]
 
 
 def _breaker(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [
-        f"{', '.join(candidate.open_breakers)[:_LONGEST]} open" if candidate.open_breakers else ""
-        for candidate in candidates
-    ]
+    names_of = [", ".join(candidate.open_breakers) for candidate in candidates]
+    return [f"{names[:_LONGEST]} open" if names else "" for names in names_of]
 
 
 def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
@@ -282,17 +263,12 @@ class _Targets:
 def _failed_groups(question: Question) -> frozenset[str]:
     """Return the groups of failed targets, and the asking agent's group if its reason is a failure of its tools."""
     packet = question.packet
-    failed = _Targets(candidate for candidate in (*packet.attempts, *question.failed) if candidate.obstacle in _DOWN)
-    groups = (
-        {candidate.profile.group for candidate in question.candidates if failed.include(candidate)} if failed else set()
-    )
+    failed = _Targets(attempt for attempt in (*packet.attempts, *question.failed) if attempt.obstacle in _DOWN)
+    candidates = question.candidates
+    groups = {candidate.profile.group for candidate in candidates if failed.include(candidate)} if failed else set()
     if packet.reason in _TROUBLE:
-        asking = _asking(question, question.candidates)
-        groups |= {
-            candidate.profile.group
-            for candidate, is_asking in zip(question.candidates, asking, strict=False)
-            if is_asking
-        }
+        asking = zip(candidates, _asking(question, candidates), strict=False)  # empty if none of them asks
+        groups |= {candidate.profile.group for candidate, is_asking in asking if is_asking}
     return frozenset(groups - {""})
 
 

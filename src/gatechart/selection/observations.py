@@ -194,6 +194,7 @@ def difference(
     removed: list[Observation] = []
     at_before, at_after = 0, 0
     while at_before < len(before):
+        # Identity is enough and quick: sets that follow each other share their observations.
         differ = map(is_not, islice(before, at_before, None), islice(after, at_after, None))
         same = next(compress(count(), differ), min(len(before) - at_before, len(after) - at_after))
         at_before, at_after = at_before + same, at_after + same

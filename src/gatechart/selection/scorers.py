@@ -38,9 +38,8 @@ def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> C
     else:
         raise ValueError(f"no scorer is named {name!r}; there are {', '.join((*BUILT_IN, *question.functions))}")
     if not all(map(isfinite, column)):
-        offender = next(
-            candidate.id for candidate, score in zip(candidates, column, strict=True) if not isfinite(score)
-        )
+        scored = zip(candidates, column, strict=True)
+        offender = next(candidate.id for candidate, score in scored if not isfinite(score))
         raise SelectionAnswerError(f"the scorer {name!r}", f"no finite number for {offender!r}", "a number from 0 to 1")
     return column
 
@@ -64,9 +63,7 @@ def _performance(_: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _load(_: Question, candidates: Sequence[Candidate]) -> Column:
-    return [
-        1.0 if candidate.load is None and not candidate.held else 1.0 - _load_of(candidate) for candidate in candidates
-    ]
+    return [1.0 if entry.load is None and not entry.held else 1.0 - _load_of(entry) for entry in candidates]
 
 
 def _load_of(candidate: Candidate) -> float:

@@ -81,4 +81,4 @@ def _is_about(error: PayloadError, graph: AnyGraph, entry: EntryPoint, name: str
     """Return whether the error reports a problem with a field. Pydantic uses the alias of the field."""
     fields = [kind.model_fields[name] for kind in (entry.takes, graph.context) if kind and name in kind.model_fields]
     labels = (name, *(field.alias for field in fields if field.alias))
-    return any(problem.startswith(tuple(f"{field}: " for field in labels)) for problem in error.problems)
+    return any(problem.startswith(tuple(f"{label}: " for label in labels)) for problem in error.problems)

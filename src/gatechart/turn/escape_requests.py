@@ -61,7 +61,7 @@ def has_plans(graph: AnyGraph, services: Any) -> bool:
 def _own_plans(services: Any, tools: Sequence[str]) -> Sequence[EscapePlan]:
     box = box_in(services) if tools else None
     tools_found = (None if box is None else box.get(name) for name in tools)
-    return [each.escape for each in tools_found if each is not None and each.escape is not None]
+    return [tool.escape for tool in tools_found if tool is not None and tool.escape is not None]
 
 
 def box_in(services: Any) -> ToolBox | None:

@@ -178,7 +178,7 @@ def delegated(
     context, log = committed_context(graph, after), TurnLog(after.configuration)
     log.selectors = graph.selectors
     turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)
-    running = frozenset(effect.invoke for effect in after.handoffs)
+    running = frozenset(handoff.invoke for handoff in after.handoffs)
     for state in states:
         delegate(graph, state, turn, running)
     offers = [effect for effect in log.asked if isinstance(effect, Offer)]

@@ -322,7 +322,7 @@ def _running_invokes(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
     ended = {invoke.id for state in macrostep.left for invoke in nodes[state].invokes}
     ended.add(name.partition(".invoke.")[2])
     begun_ids = (invoke.id for state in macrostep.attended for invoke in nodes[state].invokes if not invoke.agent)
-    return (*(invoke for invoke in working if invoke not in ended), *begun_ids)
+    return (*(running for running in working if running not in ended), *begun_ids)
 
 
 def _invokes_in(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def reports(taken: OpenHandoff, status: HandoffStatus, result: Payload | None) -
         payload["cost"] = cost
     own = _report(taken.recipient, taken.id, payload | {"source": taken.peer, "at": taken.work["at"]})
     steps = [PathStep.model_validate(step) for step in taken.path] if taken.mode is Mode.TRANSFER else []
-    return (*own, *(send for step_payload in _earlier(steps, payload) for send in step_payload))
+    return (*own, *(send for sends in _earlier(steps, payload) for send in sends))
 
 
 def returns(packet: HandoffPacket) -> tuple[Send, ...]:

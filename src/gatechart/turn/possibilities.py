@@ -159,9 +159,9 @@ class _Inquiry:
         """Return the effect of the event."""
         groups = candidates(self._graph, self._snapshot.configuration, event.name)
         by_leaf = [tuple(self._group(edges, event)) for edges in groups]
-        transitions = tuple({each.label: each for group in by_leaf for each in group}.values())
-        verdicts = {each.agrees for each in transitions}
-        verdict = next((each for each in (Agrees.YES, Agrees.DEPENDS) if each in verdicts), Agrees.NO)
+        transitions = tuple({edge.label: edge for group in by_leaf for edge in group}.values())
+        verdicts = {edge.agrees for edge in transitions}
+        verdict = next((answer for answer in (Agrees.YES, Agrees.DEPENDS) if answer in verdicts), Agrees.NO)
         is_unsure = verdict is not Agrees.YES
         deferred = is_unsure and defers(self._graph, self._snapshot.configuration, event.name)
         why_not = self._why_not(transitions, deferred=deferred) if is_unsure else ""
@@ -203,7 +203,7 @@ class _Inquiry:
             if not is_failure(error):
                 raise
             verdict, raised = Agrees.NO, told(error)
-        if isinstance(event, _UnknownEvent) and event.was_read():
+        if isinstance(event, _UnknownEvent) and event.was_read():  # also if the guard caught the error
             verdict, why_not, raised = Agrees.DEPENDS, "", ""
         return PossibleTransition(edge.label, edge.targets, verdict, ask.name, why_not, raised)
 
