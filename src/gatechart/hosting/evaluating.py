@@ -43,8 +43,9 @@ async def evaluate_directory(
     """Evaluate from a home's directory whether learning is better than text scores, and when to hand work on.
 
     The first quarter of the choices only trains; the rest is evaluated. Changes nothing. store, graphs: with both,
-    replays the histories that led to rated handoffs through these graphs, to try other thresholds. Raises
-    ExtraMissingError without numpy, and ElsewhereError on an engine without a projection.
+    replays through these graphs the histories that led to handoffs with a verdict on whether they were needed and in
+    time, from a rating or a result, to try other thresholds. Raises ExtraMissingError without numpy, and
+    ElsewhereError on an engine without a projection.
     """
     entries = [entry async for entry in _entries(home)]
     records = recorded(entries, reward)
