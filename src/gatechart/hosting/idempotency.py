@@ -29,12 +29,12 @@ def with_id(applied: AppliedIds | None, event_id: str | None) -> AppliedIds | No
 
 
 def may_be_applied(applied: AppliedIds | None, event_id: str) -> bool:
-    """Return whether the store must be asked if the agent applied the event with this id."""
+    """Return whether the agent may have applied the event with this id, so that the store must be queried."""
     return applied is None or hash(event_id) in applied
 
 
 async def turn_of(store: Store, agent_id: AgentId, event: Event) -> HistoryEntry | None:
-    """Return the turn in which the agent applied this event under its id; None if it did not, or there is no id.
+    """Return the turn that applied this event under its id; None if the agent did not apply it, or it has no id.
 
     Raises EventIdReusedError if the id belongs to another event.
     """
@@ -48,8 +48,8 @@ async def turn_of(store: Store, agent_id: AgentId, event: Event) -> HistoryEntry
 
 async def request_of(store: Store, turn: HistoryEntry) -> str:
     """Return the request id of the handoff offered in a turn: the id of its first attempt."""
-    found = await store.handoffs(HandoffQuery(source=turn.agent_id, limit=HIGHEST_NUMBER))
-    return next(each.request for each in found if each.changes[0].time == turn.event.time)
+    records = await store.handoffs(HandoffQuery(source=turn.agent_id, limit=HIGHEST_NUMBER))
+    return next(record.request for record in records if record.changes[0].time == turn.event.time)
 
 
 async def is_withdrawn(store: Store, record: HandoffRecord, reason: str, idempotency_key: str) -> bool:
