@@ -24,7 +24,7 @@ def table() -> str:
         f"| {rule.code} | {rule.severity} | {rule.meaning} | {' '.join(rule.explanation.split())} |" for rule in RULES
     )
     return "\n".join(
-        ["| code | severity | what is found | when, and what is left alone |", "| --- | --- | --- | --- |", *rows]
+        ["| code | severity | finding | conditions and exceptions |", "| --- | --- | --- | --- |", *rows]
     )
 
 
