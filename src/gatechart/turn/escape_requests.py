@@ -1,4 +1,4 @@
-"""How a turn asks the agent's home for a way out of what it noticed. `escape_turns` takes one."""
+"""Request an escape from the agent's home when a turn has detected a signal. `escape_turns` carries it out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:  # a runtime without tools does without them
 
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
-    """Have the agent ask for a way out of what a turn noticed, and return whether its plan has any strategy for it."""
-    if macrostep.trail.escapes.undoing:  # it is on its way out already
+    """Have the agent request an escape for a fired signal. Return whether its plan has a strategy for it."""
+    if macrostep.trail.escapes.undoing:  # an escape is already in progress
         return False
     if not has_plans(macrostep.graph, macrostep.turn.services):
         return False
@@ -38,20 +38,20 @@ def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
 
 
 def _told_from(event: Event) -> Payload:
-    """Return the state whose invoke told of a call or a step, as part of a payload; empty if none did."""
+    """Return the state whose invoke reported a call or a step, as part of a payload; empty if no invoke did."""
     return {"state": event.payload["state"]} if event.name.startswith(TRAIL) and "state" in event.payload else {}
 
 
 def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, services: Any) -> Tactic | None:
-    """Return what is tried for a signal where an agent is; None for nothing.
+    """Return the tactic for a signal in the agent's current states; None if no plan has one.
 
-    found: its payload. services: those of the home, whose tools may have plans.
+    found: the payload of the signal. services: the services of the home, whose tools may have plans.
     """
     return tactic_for(graph, leaves, found, _own_plans(services, failed_tools(found)))
 
 
 def has_plans(graph: AnyGraph, services: Any) -> bool:
-    """Whether a plan of the graph, or of a tool of the home's services, says how its agents get out."""
+    """Return whether the graph, or a tool in the home's services, has an escape plan."""
     if graph.has_escapes:
         return True
     box = box_in(services)
@@ -60,15 +60,15 @@ def has_plans(graph: AnyGraph, services: Any) -> bool:
 
 def _own_plans(services: Any, tools: Sequence[str]) -> Sequence[EscapePlan]:
     box = box_in(services) if tools else None
-    found = (None if box is None else box.get(name) for name in tools)
-    return [each.escape for each in found if each is not None and each.escape is not None]
+    known = (None if box is None else box.get(name) for name in tools)
+    return [tool.escape for tool in known if tool is not None and tool.escape is not None]
 
 
 def box_in(services: Any) -> ToolBox | None:
     """Return the tool box of a home's services; None if they have none."""
-    found = services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
-    if found is None:
+    tools = services.get("tools") if isinstance(services, Mapping) else getattr(services, "tools", None)
+    if tools is None:
         return None
     from gatechart.tools import ToolBox  # noqa: PLC0415  see above
 
-    return found if isinstance(found, ToolBox) else None
+    return tools if isinstance(tools, ToolBox) else None

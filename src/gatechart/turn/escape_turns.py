@@ -1,4 +1,4 @@
-"""The turn of an escape: strategies are tried in order, until one leads out of what the agent's signals noticed."""
+"""The turn of an escape: try the strategies in order until one frees the agent from what its signals detected."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ from gatechart.values.texts import shortened
 LONGEST_TITLE: Final = 300  # characters of an alert's line
 
 _EVIDENCE: Final = ("signal", "reason", "evidence", "others")
-_PLACE: Final = ("state", "at")  # whose invoke told of it, or where to begin anew; not all who ask say either
+_PLACE: Final = ("state", "at")  # whose invoke reported it, or where to restart; both are optional
 
 
 def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
-    """Tell whether it is mail by which an agent itself, or the watchdog, asks its home for a way out."""
+    """Return whether mail asks the home for an escape. Only the agent itself and the watchdog may ask."""
     name = mail.event if isinstance(mail, Mail) else mail.name
     return name == ESCAPE_DUE and mail.sender in (agent_id, WATCHDOG_AGENT)
 
 
 def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
-    """Return what is tried in a scene; None if nothing is due. services: those of the home."""
+    """Return the tactic for a scene; None if nothing is due. services: the services of the home."""
     if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
         return None
     answer = restart_tactic(scene) or answer_to(scene.graph, scene.leaves, scene.evidence, services)
@@ -90,32 +90,32 @@ def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
 
 
 async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:
-    """Try what is next, and return the turn of the first way that is open, with what was passed over.
+    """Try the next strategies. Return the turn of the first open route, with the strategies passed over.
 
-    If no way is open, the turn only says why.
+    If no route is open, the turn only records why.
     """
     attempt = _Attempt(scene, tactic, go_back, services)
     if "goes_on" in scene.event.payload:
         turn = await attempt.gone_on(tactic)
         if turn is not None:
-            return turn  # the turn that began to take calls back has told of this attempt
-    for each in next_tries(tactic, scene, scene.snapshot.trail.escapes):
-        if each.strategy in attempt.strategies:  # whose calls could not be taken back
+            return turn  # the turn that began to undo calls has reported this attempt
+    for candidate in next_tries(tactic, scene, scene.snapshot.trail.escapes):
+        if candidate.strategy in attempt.strategies:  # its calls could not be undone
             continue
-        attempt.strategies.append(each.strategy)
-        if each.why:
-            attempt.pass_over(each.strategy, each.why)
-            attempt.is_waiting |= each.is_waiting
+        attempt.strategies.append(candidate.strategy)
+        if candidate.why:
+            attempt.pass_over(candidate.strategy, candidate.why)
+            attempt.is_waiting |= candidate.is_waiting
             continue
-        turn = await attempt.taken(each.strategy)
+        turn = await attempt.taken(candidate.strategy)
         if turn is not None:
-            is_told = "goes_on" in scene.event.payload  # by the turn that began to take calls back
+            is_told = "goes_on" in scene.event.payload  # reported by the turn that began to undo calls
             return attempt.with_news(turn, *(() if is_told else (attempt_told(scene),)))
     return attempt.with_news(attempt.in_vain())
 
 
 class _Attempt:
-    """One attempt to get out."""
+    """One attempt to escape."""
 
     def __init__(self, scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any) -> None:
         self.scene = scene
@@ -123,45 +123,45 @@ class _Attempt:
         self.strategies: list[Strategy] = []  # tried or passed over
         self._go_back = go_back
         self._services = services
-        self._passed: list[Payload] = []  # what was passed over, and why
-        self.calls = CallsMade(())  # over which the way that is looked at leads back
-        self.is_waiting = False  # whether one that was passed over can be tried before long
-        self._since = 0  # version after which these began
+        self._passed: list[Payload] = []  # the strategies passed over, with the reasons
+        self.calls = CallsMade(())  # that the current route would roll back past
+        self.is_waiting = False  # whether a strategy that was passed over can be tried soon
+        self._since = 0  # the version after which these calls began
         self._to_alert: list[SendAlert] = []
-        self._alerting: list[str] = []  # names of the strategies that do
+        self._alerting: list[str] = []  # names of the strategies that send an alert
 
     def pass_over(self, strategy: Strategy, why: str) -> None:
-        """Note why a strategy, or one of its ways, is not taken."""
+        """Record why a strategy, or one of its routes, is not taken."""
         self._passed.append({"strategy": strategy.name, "why": why})
 
     @property
     def number(self) -> int:
-        """The number that the attempt has, or will have once calls are taken back."""
+        """The number of the attempt, now or once its calls are undone."""
         return self.scene.snapshot.trail.escapes.count + 1
 
     def with_news(self, turn: TurnRecord, *lessons: Send) -> TurnRecord:
-        """Return the turn with the alerts that go with it, and with these lessons."""
+        """Return the turn with the alerts of the attempt and these lessons."""
         return replaced(turn, effects=(*turn.effects, *self._alerts(), *lessons))
 
     def _alerts(self) -> Iterator[Send]:
-        """Yield the alerts that go with the attempt, or with having none. They have the same ids if it is repeated."""
+        """Yield the alerts of the attempt, also if no route was open. A repeated attempt uses the same ids."""
         scene = self.scene
         agent = scene.snapshot
         details = {name: scene.evidence[name] for name in ("signal", "reason", "evidence")}
-        for each in self._to_alert:
+        for request in self._to_alert:
             alert = AlertMessage(
-                f"escape:{life_of(agent)}:{scene.finding.number}:{self.number}:{each.sink}",
+                f"escape:{life_of(agent)}:{scene.finding.number}:{self.number}:{request.sink}",
                 "escape",
-                shortened(one_line(each.text), LONGEST_TITLE),
+                shortened(one_line(request.text), LONGEST_TITLE),
                 scene.event.time,
                 agent_id=agent.agent_id,
                 graph=scene.graph.name,
                 details=details,
             )
-            yield from alert_effects(each.sink, alert)
+            yield from alert_effects(request.sink, alert)
 
     async def taken(self, strategy: Strategy) -> TurnRecord | None:
-        """Return the turn of the first way of a strategy that is open; None if none is."""
+        """Return the turn of the first open route of a strategy; None if every route is closed."""
         ways = self._ways(strategy)
         while True:
             try:
@@ -177,20 +177,21 @@ class _Attempt:
                 self.pass_over(strategy, turn)
 
     def _ways(self, strategy: Strategy) -> Iterator[Way]:
-        """Yield the ways of a strategy. As a generator this has ended once the strategy has raised."""
+        """Yield the routes of a strategy. As a generator, it ends once the strategy raises."""
         yield from strategy.ways(self.scene)
 
     async def gone_on(self, tactic: Tactic) -> TurnRecord | None:
-        """Return the turn of a way back whose calls have been taken back; None if that failed, or it is closed now."""
-        told: Payload = self.scene.event.payload
-        name = told["goes_on"]["strategy"]
-        strategy = next((each for each in (*tactic.strategies, tactic.last) if each and each.name == name), None)
+        """Return the turn of a rollback whose calls have been undone; None if undoing failed or the route is closed."""
+        payload: Payload = self.scene.event.payload
+        name = payload["goes_on"]["strategy"]
+        strategies = (*tactic.strategies, tactic.last)
+        strategy = next((strategy for strategy in strategies if strategy and strategy.name == name), None)
         if strategy is None:
             return None
         self.strategies.append(strategy)
-        turn: TurnRecord | str = told["problem"]
+        turn: TurnRecord | str = payload["problem"]
         try:
-            turn = turn or await self._moving(strategy, way_of(told["goes_on"]), is_undone=True)
+            turn = turn or await self._moving(strategy, way_of(payload["goes_on"]), is_undone=True)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -201,9 +202,10 @@ class _Attempt:
         return None
 
     def in_vain(self) -> TurnRecord:
-        """Return the turn that says why no way is open. The trail begins anew, so that the signal can fire again.
+        """Return the turn that records why no route is open. The trail restarts, so that the signal can fire again.
 
-        For an agent that the watchdog found to stand still, the turn is no sign of life: it is not found anew.
+        If the watchdog found that the agent stands still, the turn does not count as progress: the watchdog does not
+        report the agent a second time.
         """
         before, finding = self.scene.snapshot, self._alerted
         how = "no way is open" if self.strategies else "no plan answers it any more"
@@ -214,12 +216,12 @@ class _Attempt:
 
     @property
     def _alerted(self) -> Finding:
-        """The finding with what has told people of it as tried, for where the attempt is not recorded."""
+        """The finding with the alerting strategies marked as tried, for turns that do not record the attempt."""
         finding = self.scene.finding
         return replaced(finding, tried=tuple(dict.fromkeys((*finding.tried, *self._alerting))))
 
     async def _followed(self, strategy: Strategy, way: Way) -> TurnRecord | str:
-        """Return the turn of a way, or why it is closed; an empty text for a way that leads nowhere by itself."""
+        """Return the turn of a route, or why it is closed; an empty text if the route only sends an alert."""
         match way:
             case NoWay(why):
                 return why
@@ -254,11 +256,11 @@ class _Attempt:
                 return await self._back(strategy, version, keep)
             case CutBlock():
                 return await self._cut(strategy, way)
-            case _:  # from a strategy of one's own
+            case _:  # from a custom strategy
                 return f"{way!r} is no way; yield one of gatechart.values, such as EnterAt(...)"
 
     async def _calls_since(self, way: GoBack | EnterAt) -> CallsMade:
-        """Return the calls over which a way leads back: an invoke that was under way then begins again."""
+        """Return the calls that a route would roll back past. Invokes that were running at the target restart."""
         if isinstance(way, EnterAt):
             self._since = 0
             return self.scene.calls_since(0)
@@ -267,7 +269,7 @@ class _Attempt:
         return self.scene.calls_since(way.version, entered)
 
     async def _instead_of(self, strategy: Strategy, way: GoBack | EnterAt) -> TurnRecord | str:
-        """Return why a way back is closed, or the turn that takes calls back first; an empty text if it is open."""
+        """Return why a rollback is closed, or the turn that undoes calls first; an empty text if it is open."""
         kept_by = self.scene.kept_by(self._since, self.calls, way.allow)
         if kept_by or not self.calls.undoing:
             return kept_by
@@ -276,7 +278,7 @@ class _Attempt:
     async def _undo_first(
         self, strategy: Strategy, way: GoBack | EnterAt, undoing: tuple[Undoing, ...]
     ) -> TurnRecord | str:
-        """Return the turn that enters the state in which calls are taken back. No exit action runs."""
+        """Return the turn that enters the state for undoing calls. No exit action runs."""
         scene, before = self.scene, self.scene.snapshot
         if UNDOING not in scene.graph.escape_states:
             return f"{strategy.name} does not say that it goes back over calls, so nothing takes them back"
@@ -294,8 +296,8 @@ class _Attempt:
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))
 
     async def _enter_fresh(self, macrostep: Macrostep, state: StateName) -> None:
-        """Enter a state as an agent that begins there: no exit action runs."""
-        macrostep.left = [each for each, _ in self.scene.snapshot.entered]
+        """Enter a state as if the agent started there: no exit action runs."""
+        macrostep.left = [state for state, _ in self.scene.snapshot.entered]
         macrostep.trail = replaced(macrostep.trail, is_timed=False)
         await macrostep.enter(plan_entry(self.scene.graph, (state,)))
 
@@ -368,7 +370,7 @@ class _Attempt:
         nudge: str = "",
         awaited: tuple[BreakerWait, ...] = (),
     ) -> TurnRecord:
-        """Return the turn of a way that leads nowhere else. If nothing is at work, the active states begin again."""
+        """Return the turn of a route that keeps the agent in its states. If no invoke runs, the states restart."""
         before = self.scene.snapshot
         graph = self.scene.graph
         has_invokes = any(graph.nodes[state].invokes for state, _ in before.entered)
@@ -388,7 +390,7 @@ class _Attempt:
         return _with_escapes(turn, self._after(how))
 
     def _standing(self, event: Event) -> TurnRecord:
-        """Return a turn that leaves the agent where it is, with a trail that begins anew."""
+        """Return a turn that keeps the agent in its states and restarts its trail."""
         graph, before = self.scene.graph, self.scene.snapshot
         turn = unmoved(before, event, before.handoffs)
         trail = begun_anew(graph, before.trail, before.trail.escapes, event.time)
@@ -443,9 +445,9 @@ class _Attempt:
         return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time, reason)
 
     def _after_back(self, how: str) -> Escapes:
-        """Return the record after a way back: with the keys of the calls that may be made again."""
+        """Return the record after a rollback, with the keys of the calls that may be repeated."""
         calls, after = self.calls, self._after(how)
-        keys = {each.key: each for each in (*after.keys, *calls.keys)}
+        keys = {entry.key: entry for entry in (*after.keys, *calls.keys)}
         undone = ", ".join(dict.fromkeys(calls.undone))
         nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
         return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge)
@@ -458,15 +460,15 @@ def _how_awaited(awaited: tuple[BreakerWait, ...]) -> str:
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
-    """Return a turn without a macrostep with the record of escapes after it, and what is learned from that."""
+    """Add the record of escapes and its lessons to a turn that ran no macrostep."""
     previous, after = turn.previous, turn.snapshot
-    told = () if previous is None else judgements(previous, escapes, previous.trail.text, after.configuration)
+    lessons = () if previous is None else judgements(previous, escapes, previous.trail.text, after.configuration)
     after = replaced(after, trail=replaced(after.trail, escapes=escapes))
-    return replaced(turn, snapshot=after, effects=(*turn.effects, *told))
+    return replaced(turn, snapshot=after, effects=(*turn.effects, *lessons))
 
 
 def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
-    """Return a transition from anywhere to the state of an entry point. Made once, because plans are kept by it."""
+    """Return a transition from any state to the state of an entry point. Memoized, because plans are cached by edge."""
     key = ("escape to", entry.name)
     edge: Edge | None = graph.memo.get(key)
     if edge is None:
@@ -477,5 +479,5 @@ def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
 
 
 def _check_context(graph: AnyGraph, target: Snapshot) -> None:
-    """Raise IncompatibleGraphError if a context put together of two is none of the graph's."""
+    """Raise IncompatibleGraphError if a context merged from two versions is not valid for the graph."""
     graph.context_of(target)

@@ -1,4 +1,4 @@
-"""Mail to an agent: the turns that apply it, and whether what failed is tried again, refused or dead.
+"""Mail to an agent: the turns that process it, and whether failed mail is retried, refused or dead.
 
 Only mail between agents leads to turns about handoffs: an event of such a name from a person is an ordinary event.
 """
@@ -57,7 +57,7 @@ _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def in_order(mails: Iterable[Mail]) -> list[Mail]:
-    """Sort the mail of one agent by when it became ready: when it was accepted, or due if that was later.
+    """Sort the mail of one agent by the time it became ready: its acceptance, or its due time if that is later.
 
     Mail without a due time stays in the order accepted, even if the clock was set back in between.
     """
@@ -74,13 +74,13 @@ def in_order(mails: Iterable[Mail]) -> list[Mail]:
 
 
 def is_about_handoff(mail: Mail | Event) -> bool:
-    """Tell whether it is an agent's offer or its withdrawal; these also reach agents that do not exist yet."""
+    """Return whether mail is an agent's offer or its withdrawal. Both also reach agents that do not exist yet."""
     name = mail.event if isinstance(mail, Mail) else mail.name
     return mail.sender is not None and (name.startswith(OFFERED) or name == WITHDRAWN)
 
 
 def is_word_of_handoff(mail: Mail) -> bool:
-    """Tell whether mail reports the fate of a handoff to one of its agents: an answer, or a withdrawal."""
+    """Return whether mail reports the outcome of a handoff to one of its agents: an answer, or a withdrawal."""
     is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
     is_told = mail.sender is not None and "handoff" in mail.payload
     return is_word and is_told and not is_noted(mail.event, mail.payload, mail.sender)
@@ -99,11 +99,10 @@ def no_later(mail: Mail, now: datetime) -> Mail:
 
 
 def is_awaited(mail: Mail) -> bool:
-    """Tell whether an agent may be waiting for mail, because it caused the mail itself.
+    """Return whether an agent may be waiting for mail, because it caused the mail itself.
 
-    That holds for timers, results of invokes, news of its handoffs, and mail to itself. It does not hold for what
-    people or other agents send on their own, for progress of an invoke, whose result is yet to come, or for news of
-    dead mail.
+    True for timers, results of invokes, news of its handoffs, and mail to itself. False for unrequested mail from
+    people or other agents, for progress of an invoke, whose result is yet to come, and for news of dead mail.
     """
     if mail.event == ERROR_MAIL or mail.event.startswith(PROGRESS):
         return False
@@ -112,14 +111,14 @@ def is_awaited(mail: Mail) -> bool:
 
 
 def is_passed_over(graph: AnyGraph, snapshot: Snapshot, mail: Mail) -> bool:
-    """Tell whether mail is deferred in the agent's configuration, whatever guards would say."""
+    """Return whether mail is deferred in the agent's configuration, whatever the result of guards."""
     if snapshot.status is not Status.ACTIVE or mail.state is not None:
         return False
     return graph.has_deferring and passes_over(graph, snapshot.configuration, mail.event)
 
 
 def shown(graph: AnyGraph, snapshot: Snapshot, mail: Mail, now: datetime) -> Mail:
-    """Return mail as a list shows it: with the reason why it waits, if it is deferred."""
+    """Return mail for display: with the reason why it waits, if it is deferred."""
     if mail.reason or not _is_deferred(graph, snapshot, mail, now):
         return mail
     return replaced(mail, reason=deferred_reason(snapshot))
@@ -142,15 +141,15 @@ def _is_deferred(graph: AnyGraph, snapshot: Snapshot, mail: Mail, now: datetime)
 
 
 def fatal_mail(graph: AnyGraph, snapshot: Snapshot, dead: Sequence[Mail], waiting: Sequence[Mail]) -> Mail | None:
-    """Return the newest dead mail if nothing else is on its way to the agent, so that it stays where it is.
+    """Return the newest dead mail if nothing else can move the agent on; otherwise None.
 
-    On its way is mail that waits and is not deferred, timers included, the answer to a handoff, and the result of an
-    invoke, unless that is the dead mail. An invoke that has ended while its state lasts is taken for one that runs.
+    The agent can move on by waiting mail that is not deferred, timers included, by the answer to a handoff, and by the
+    result of an invoke, unless that is the dead mail. An invoke that has ended counts as running while its state lasts.
     """
     active = {state for state, _ in snapshot.entered}
     ended = {mail.event.partition("invoke.")[2] for mail in dead if (mail.state, mail.epoch) in snapshot.entered}
     runs = any(invoke.id not in ended for state in active for invoke in graph.nodes[state].invokes)
-    others = [mail for mail in waiting if not mail.event.startswith(TRAIL)]  # that moves nothing
+    others = [mail for mail in waiting if not mail.event.startswith(TRAIL)]  # trail mail moves no agent
     comes = any(mail.due is not None or not is_passed_over(graph, snapshot, mail) for mail in others)
     return None if not dead or comes or snapshot.handoffs or runs else dead[-1]
 
@@ -164,7 +163,7 @@ async def take_mail(
     *,
     dead: Mail | None = None,
 ) -> TurnRecord | Outcome | Rejection | Void:
-    """Process an event that came as mail. Raises what `take_turn` raises.
+    """Process an event that arrived as mail. Raises the errors of `take_turn`.
 
     dead: the mail, if the chart failed at it; an answer or a withdrawal is then recorded without the chart.
     """
@@ -183,12 +182,12 @@ async def take_mail(
 
 
 def _is_answer(event: Event) -> bool:
-    """Tell whether an agent's event is the answer to a handoff, and not one that only the chart has yet to handle."""
+    """Return whether an agent's event is the answer to a handoff, and not already noted for the chart to handle."""
     return event.name in ANSWERS and "handoff" in event.payload and NOTED not in event.payload
 
 
 async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:
-    """Tell the agent of dead mail in a turn. If the chart does not handle it, the turn only records it."""
+    """Report dead mail to the agent in a turn. If the chart does not handle it, the turn only records it."""
     if previous.status is not Status.ACTIVE:
         return Void()
     if event.payload.get("event") != ESCAPE_DUE:
@@ -200,12 +199,12 @@ async def _take_loss(graph: AnyGraph, previous: Snapshot, event: Event, services
 
 
 def _without_due(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapshot:
-    """Return the snapshot of an agent that asks for no way out of a finding any more. event: tells of its dead mail.
+    """Close the agent's escape request for a finding, because its mail is dead. event: the report of the dead mail.
 
-    The trail begins anew, so that the signal can fire again.
+    The trail restarts, so that the signal can fire again.
     """
     escapes = snapshot.trail.escapes
-    if "finding" not in event.payload:  # an earlier release did not tell which it was
+    if "finding" not in event.payload:  # an earlier release did not include the finding
         return replaced(snapshot, trail=begun_anew(graph, snapshot.trail, escapes.interrupted, event.time))
     finding = escapes.finding(event.payload["finding"])
     if finding is None:
@@ -214,7 +213,7 @@ def _without_due(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapshot:
 
 
 def graph_offered(mail: Mail) -> str:
-    """Return the graph that an offer asks an agent to begin with, for mail to an agent that does not exist yet."""
+    """Return the graph that an offer names for a new agent, for mail to an agent that does not exist yet."""
     return str(mail.payload.get("target_graph", "unknown"))
 
 
@@ -227,7 +226,7 @@ def log_refusal(graph: str, agent_id: AgentId, event: EventName, reason: str) ->
 
 
 def tell_refusal(graph: AnyGraph, agent_id: AgentId, outcome: Outcome) -> None:
-    """Tell whoever waits for an event's outcome of its refusal, as the graph says: raise EventRefusedError, or log."""
+    """Report the refusal of an event to its waiting sender: raise EventRefusedError, or log, as the graph declares."""
     reason = str(outcome.refusal)
     if graph.on_refusal is OnRefusal.RAISE:
         raise EventRefusedError(agent_id, outcome.event, reason)
@@ -242,7 +241,7 @@ def after_refusal(mail: Mail, reason: str, graph: str) -> Mail:
 
 
 def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry, graph: str) -> Mail:
-    """Return the mail after another failed attempt: to be tried again, dead, or refused because its id was reused."""
+    """Return the mail after a failed attempt: to be retried, dead, or refused because its id was reused."""
     if isinstance(error, EventIdReusedError):  # another attempt would fail the same way
         return after_refusal(mail, str(error), graph)
     attempts = mail.attempts + 1
@@ -250,7 +249,7 @@ def after_failure(mail: Mail, error: Exception, now: datetime, retry: Retry, gra
     failed = replaced(mail, attempts=attempts, reason=told(error))
     facts = {"agent_id": mail.recipient, "graph": graph, "event": mail.event, "number": mail.number}
     facts |= {"attempts": attempts, "reason": failed.reason, "wait_s": wait_s}
-    # The reason is kept with the mail, so a repetition is known as one after a restart, too.
+    # The reason is stored with the mail, so that a repeated error is recognized after a restart, too.
     whole = None if failed.reason == mail.reason else error
     if wait_s is None:
         logger.error(_DEAD, facts, extra=facts, exc_info=whole)

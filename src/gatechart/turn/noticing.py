@@ -1,4 +1,4 @@
-"""What a turn adds to the trail of its agent, and the signals that fire by it."""
+"""Extend the trail of an agent in each turn, and detect the signals that fire."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _ENDS: Final = ("done.invoke.", "error.invoke.")
 
 
 def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | None:
-    """Write a turn into the trail of its agent. Return what fires by it; None if nothing does.
+    """Add a turn to the trail of its agent. Return the signal that fires; None if none does.
 
-    This is part of each turn of an agent with signals: whatever only some turns need is asked for first.
+    This runs in every turn of an agent with signals, so the common case is checked first.
     """
     watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is None or macrostep.is_final:
@@ -65,9 +65,9 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
 
 
 def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) -> Trail | None:
-    """Return the trail after a turn that did no more than move the agent, if detectors can tell without a look.
+    """Return the trail after a turn that only moved the agent; None if a detector needs a look.
 
-    Nearly all turns are such, and this leaves a trail as `_fired_by_look` does, without all that others need.
+    This is the fast path for nearly all turns. The trail is the same as after `_fired_by_look`.
     """
     trail, event, graph, after = macrostep.trail, macrostep.turn.event, macrostep.graph, macrostep.configuration
     is_more = after == previous.configuration or trail.working or trail.marks != watch.marks
@@ -97,7 +97,7 @@ def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) ->
 
 
 def _fired_by_look(macrostep: Macrostep, previous: Snapshot | None, watch: Watch) -> FiredSignal | None:
-    """Write a turn into the trail, and show it to the detectors. Return what fires by it; None if nothing does."""
+    """Add a turn to the trail and pass a look to the detectors. Return the signal that fires; None if none does."""
     trail, event, graph, terms = macrostep.trail, macrostep.turn.event, macrostep.graph, watch.terms
     before, after = () if previous is None else previous.configuration, macrostep.configuration
     payload = with_marks(graph, event).payload if graph.event_types else event.payload
@@ -159,7 +159,7 @@ def _escapes_after(trail: Trail, event: Event, is_move: bool, is_forward: bool) 
 
 
 def _judge_end(macrostep: Macrostep) -> None:
-    """Judge the way out that led to the end of the agent."""
+    """Judge the escape that led to the end of the agent."""
     escapes = macrostep.trail.escapes
     if macrostep.is_final and escapes is not NO_ESCAPES:
         came_to = CameTo.NOTHING if macrostep.failed_in else CameTo.PROGRESS
@@ -167,7 +167,7 @@ def _judge_end(macrostep: Macrostep) -> None:
 
 
 def note_late(macrostep: Macrostep, event: Event) -> None:
-    """Write into the trail what an invoke told in a state that was left since. No detector looks at it."""
+    """Add a late report to the trail, from an invoke of a state that the agent has left. No detector sees it."""
     trail, watch = macrostep.trail, watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is not None:
         entries = entries_told(event)
@@ -176,7 +176,7 @@ def note_late(macrostep: Macrostep, event: Event) -> None:
 
 
 def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...]) -> None:
-    """Write into the trail where the answer to a signal led. Nothing is asked again in that turn."""
+    """Add to the trail the states entered by the answer to a signal. No detector runs again in that turn."""
     watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is None or macrostep.is_final:
         return
@@ -189,9 +189,10 @@ def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...
 
 
 def begin_anew(macrostep: Macrostep, before: tuple[StateName, ...], escapes: Escapes, entry_point: str = "") -> None:
-    """Begin the trail anew with a way out that the turn took, and set the timer that it then needs.
+    """Restart the trail after an escape in this turn, and set the timer that the trail then needs.
 
-    before: leaves in which the turn began. entry_point: at which the agent has begun anew; by default as before.
+    before: active leaves at the start of the turn. entry_point: entry point at which the agent restarted; by default
+    unchanged.
     """
     working = _working(macrostep, macrostep.trail)
     trail = replaced(macrostep.trail, working=working, entry_point=entry_point or macrostep.trail.entry_point)
@@ -202,9 +203,9 @@ def begin_anew(macrostep: Macrostep, before: tuple[StateName, ...], escapes: Esc
 
 
 def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes, now: datetime) -> Trail:
-    """Return a trail whose detectors have forgotten what they saw, and count the work under way from now on.
+    """Restart a trail: detectors forget their history, and count the running work from now on.
 
-    Which states the agent knows stays: to come to one of these is no progress.
+    The trail keeps the recently entered states: entering one of them again does not count as progress.
     """
     watch = watch_of(graph, trail.entry_point)
     slots, marks = ((), "") if watch is None else (("",) * len(watch.detectors), watch.marks)
@@ -214,9 +215,9 @@ def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes, now: datetime) -
 
 
 def set_timer(macrostep: Macrostep) -> None:
-    """Have the agent asked again later, if it works, time counts, and no timer is pending."""
+    """Set a timer to evaluate the detectors later, if invokes run, a detector counts time, and no timer is pending."""
     trail = macrostep.trail
-    if not trail.working or macrostep.is_final:  # as nearly always
+    if not trail.working or macrostep.is_final:  # the common case
         return
     timer = _timer(macrostep.graph, trail, macrostep.turn.now)
     if timer is not None:
@@ -225,10 +226,10 @@ def set_timer(macrostep: Macrostep) -> None:
 
 
 def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
-    """Return a snapshot whose trail suits the graph, and the timer that it then needs.
+    """Fit the trail of a snapshot to the graph. Return the snapshot and the timer that it then needs.
 
-    For an agent that goes on in these states without a turn of its chart: after a rollback, a fork or a migration.
-    What detectors remember is kept where the graph still has them; the record of escapes, whatever it has.
+    For an agent that continues in these states without a turn of its chart: after a rollback, a fork or a migration.
+    Detectors that the graph still has keep their slots. The record of escapes is always kept.
     """
     trail = snapshot.trail
     if not graph.has_signals:
@@ -245,7 +246,7 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
 
 
 def with_timer(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
-    """Return a snapshot whose trail knows of the timer that it needs, and that timer unless one is pending."""
+    """Return a snapshot whose trail records the timer that it needs, and that timer unless one is pending."""
     timer = _timer(graph, snapshot.trail, now) if snapshot.status is Status.ACTIVE else None
     if timer is None:
         return snapshot, ()
@@ -253,7 +254,7 @@ def with_timer(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snap
 
 
 def _timer(graph: AnyGraph, trail: Trail, now: datetime) -> Timer | None:
-    """Return the timer by which an agent that works is asked again; None if one is pending, or no detector counts."""
+    """Return the timer for the next evaluation of the detectors; None if one is pending or no detector counts time."""
     if not trail.working or trail.is_timed:
         return None
     watch = watch_of(graph, trail.entry_point)
@@ -262,10 +263,10 @@ def _timer(graph: AnyGraph, trail: Trail, now: datetime) -> Timer | None:
 
 
 def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) -> tuple[Snapshot, FiredSignal | None]:
-    """Return a snapshot with an event told to its trail, and what fires by it, as the turn of that event will find.
+    """Predict the turn of an event: return the snapshot with the event in its trail, and the signal that fires.
 
-    For an invoke, which has no turn. snapshot: of the entering commit, or as this function returned it for the event
-    before. event: one that only tells the trail, such as `trail.call`.
+    For an invoke, which has no turn. snapshot: of the entering commit, or the one returned for the previous event.
+    event: one that only extends the trail, such as `trail.call`.
     """
     trail, leaves = snapshot.trail, snapshot.configuration
     watch = watch_of(graph, trail.entry_point)
@@ -282,16 +283,16 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
 
 
 def _entries_of(event: Event, payload: Payload, watch: Watch) -> tuple[TrailEntry, ...]:
-    """Return the entries of which the turn's event itself tells."""
+    """Return the trail entries of the turn's own event."""
     if event.name in EVENTS:
         return entries_told(event)
     return _said(event, payload, watch.terms)
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
-    """Tell whether the turn entered again the states in which it began, by something that the agent did itself.
+    """Return whether the turn re-entered the states in which it started, because of the agent's own event.
 
-    What somebody else sends brings something new, so to be led back by it is harmless.
+    An event from another sender brings new information, so re-entering because of it is harmless.
     """
     return any(plan.entries for plan in macrostep.plans) and not _is_brought(event, macrostep.turn.agent_id)
 
@@ -302,7 +303,7 @@ def _is_brought(event: Event, agent_id: AgentId) -> bool:
 
 
 def _said(event: Event, payload: Payload, terms: Signals) -> tuple[Said, ...]:
-    """Return what somebody says by the event. payload: of it."""
+    """Return the text that a user sends in an event, as a trail entry. payload: the payload of the event."""
     for field in fields_of(terms, event.name):
         if field in payload:
             text = payload[field]
@@ -312,21 +313,21 @@ def _said(event: Event, payload: Payload, terms: Signals) -> tuple[Said, ...]:
 
 
 def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
-    """Return the ids of the invokes that are under way after a turn that ends no agent, those of agents apart."""
-    if not trail.marks:  # of an agent that is new, or that was there before its graph had signals
+    """Return the ids of running invokes, except delegations, after a turn that does not end the agent."""
+    if not trail.marks:  # the agent is new, or older than the signals of its graph
         return _invokes_in(macrostep.graph, macrostep.configuration)
     working = trail.working
     name, nodes = macrostep.turn.event.name, macrostep.graph.nodes
     if not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
         return working
-    ended = {each.id for state in macrostep.left for each in nodes[state].invokes}
+    ended = {invoke.id for state in macrostep.left for invoke in nodes[state].invokes}
     ended.add(name.partition(".invoke.")[2])
-    begun_ids = (each.id for state in macrostep.attended for each in nodes[state].invokes if not each.agent)
-    return (*(each for each in working if each not in ended), *begun_ids)
+    started = (invoke.id for state in macrostep.attended for invoke in nodes[state].invokes if not invoke.agent)
+    return (*(running for running in working if running not in ended), *started)
 
 
 def _invokes_in(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[str, ...]:
-    """Return the ids of the invokes of the active states, those of agents apart."""
+    """Return the ids of the invokes of the active states, except delegations."""
     nodes = graph.nodes
     active = dict.fromkeys(state for leaf in leaves for state in (*nodes[leaf].ancestors[::-1], leaf))
-    return tuple(each.id for state in active for each in nodes[state].invokes if not each.agent)
+    return tuple(invoke.id for state in active for invoke in nodes[state].invokes if not invoke.agent)

@@ -1,4 +1,4 @@
-"""What the directory is told of work that was handed to one of its entries: how it ended."""
+"""Report to the directory how work ended that was handed to one of its entries."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _ENDS = {HandoffStatus.COMPLETED: Ended.COMPLETED, HandoffStatus.FAILED: Ended.F
 
 
 def work_of(packet: HandoffPacket, at: str) -> Payload:
-    """Return what whoever takes the work must remember for its outcome. at: when it was taken, in ISO form."""
+    """Return the facts that the accepting agent keeps for its report. at: when it accepted the work, in ISO form."""
     needs = None if packet.selection is None else packet.selection.needs
     named = () if needs is None else (*sorted(needs.domains)[:1], *sorted(needs.capabilities)[:1])
     return {"user": packet.user_id, "kind": (*named, packet.reason.value)[0], "at": at}
 
 
 def reports(taken: OpenHandoff, status: HandoffStatus, result: Payload | None) -> tuple[Send, ...]:
-    """Return the outcomes to send when work ends: to the entry that took it, and to those that handed it on before.
+    """Return the outcomes to send when work ends: to the entry that did it, and to the entries that handed it on.
 
     result: may have a number `cost`.
-    A delegate's part ends while the work goes on, so only the delegate hears of it.
+    The work of a delegate ends before the whole work does, so only the delegate's entry gets an outcome.
     """
     ended = _ENDS.get(status)
     if ended is None or taken.work is None:
@@ -36,8 +36,8 @@ def reports(taken: OpenHandoff, status: HandoffStatus, result: Payload | None) -
 
 
 def returns(packet: HandoffPacket) -> tuple[Send, ...]:
-    """Return the outcome to send if the work is accepted by an agent that had it before: it came back."""
-    if not packet.path:  # a migration has lost it
+    """Return the outcome to send if the accepting agent has had the work before: the work came back."""
+    if not packet.path:  # a migration has dropped it
         return ()
     *before, last = packet.path
     if packet.mode is not Mode.TRANSFER or all(step.agent != packet.target_agent for step in before):
@@ -55,6 +55,6 @@ def _earlier(steps: list[PathStep], told: Payload) -> Iterator[tuple[Send, ...]]
 def _report(recipient: str, handoff: str, told: Payload) -> tuple[Send, ...]:
     if not recipient:
         return ()
-    # Work that came back ends once more later: the entry counts the first outcome that it hears of.
+    # Work that came back ends again later; the entry counts the first outcome that it receives.
     mail_id = f"{told['ended']}:{handoff}"
     return (Send(f"{ENTRY_AGENT}{recipient}", OUTCOME, {"handoff": handoff, **told}, mail_id),)

@@ -1,4 +1,4 @@
-"""Whether a turn goes forward: by what the chart says, or by what it does where the chart says nothing."""
+"""Decide whether a turn makes progress: as the chart declares, or by its moves if the chart declares nothing."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _SLACK: Final = 8
 
 @value
 class Progress:
-    """What a chart tells of progress in a turn, with what the trail remembers of it afterwards."""
+    """The progress that a chart reports in a turn, and the fields that the trail keeps of it."""
 
     entries: tuple[Progressed, ...]
-    is_told: bool  # by states, actions and measures, and not just by a task that is done
+    is_told: bool  # by states, actions and measures, not only by a completed task
     recent: str
     task: str
     best: float | None
 
 
 def with_entered(recent: str, characters: str, window: int) -> str:
-    """Return the characters of states entered lately with others at their end: at least those of the window."""
+    """Append characters to those of recently entered states. The result covers at least the window."""
     recent += characters
     return recent if len(recent) <= window + _SLACK else recent[-window:]
 
 
 def is_first(recent: str, characters: str, window: int) -> bool:
-    """Tell whether one of the characters is of a state that was not entered within the window."""
+    """Return whether one of the characters belongs to a state that was not entered within the window."""
     lately = recent[-window:]
-    return any(each not in lately for each in characters)
+    return any(character not in lately for character in characters)
 
 
 def told_progress(macrostep: Macrostep, watch: Watch, recent: str) -> Progress:
-    """Return the progress of which the chart tells in a turn. recent: see `with_entered`."""
+    """Return the progress that the chart reports in a turn. recent: see `with_entered`."""
     trail, terms, context, states = macrostep.trail, watch.terms, macrostep.context, watch.progress_states
     told = [*macrostep.log.progressed]
     if states:

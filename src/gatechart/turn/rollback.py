@@ -1,4 +1,4 @@
-"""Turns without an event of the chart: stopping an agent, rolling it back, and beginning another from its past."""
+"""Turns without an event of the chart: stop an agent, roll it back, or fork another agent from its past."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROLLED_BACK: Final = "agent.rolled_back"
 FORKED: Final = "agent.forked"
 
 GoingBack = Callable[[int], Awaitable[Snapshot]]
-"""Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
+"""Returns the snapshot of a version to which the agent may roll back. Raises an error that says why it may not."""
 
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
@@ -53,18 +53,20 @@ def rollback_event(version: int, reason: str, now: datetime, idempotency_key: st
 
 
 def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Event, services: Any = None) -> TurnRecord:
-    """Return the turn that restores the agent as it was at an earlier version. No action runs.
+    """Return the turn that restores an earlier version of the agent. No action runs.
 
-    Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs and the counts of
-    transfers stay as they are, and an agent is invoked again only if it is not at work. The trail begins anew,
-    and the record of escapes stays, but that no way out is due any more. Raises RollbackError if another version of the
-    graph drove the agent then, TakingBackError if it was taking calls back, and OpenHandoffError if an open handoff
-    began after the target version, or was withdrawn and has not been answered.
+    Timers and invokes of the restored states restart; keyed timers are cancelled. Handoffs and the counts of transfers
+    stay unchanged, and an agent is invoked again only if it is not at work. The trail restarts. The record of escapes
+    stays, but no escape is due any more. Raises RollbackError if another version of the graph drove the agent at the
+    target version, TakingBackError if the agent was undoing calls then, and OpenHandoffError if an open handoff began
+    after the target version, or was withdrawn and has not been answered.
     """
     _check_not_undoing(graph, target)
     if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
         raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
-    passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
+    passed = tuple(
+        handoff.id for handoff in before.handoffs if handoff.since > target.version or _is_withdrawn(handoff)
+    )
     if passed:
         raise OpenHandoffError(before.agent_id, target.version, passed)
     counts = reentered(before.transfers)
@@ -77,23 +79,23 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
 
 
 def _kept_trail(before: Snapshot, target: Snapshot) -> Trail:
-    """Return a trail that begins anew, with what no way back takes from an agent: its escapes, and what it knows."""
+    """Restart the trail, but keep what survives a rollback: the record of escapes and the recently entered states."""
     escapes = before.trail.escapes
     begun = begun_at(target.trail.entry_point, escapes if escapes is NO_ESCAPES else escapes.interrupted)
     return begun if begun is NO_TRAIL else replaced(begun, recent=before.trail.recent)
 
 
 def fork_event(source: AgentId, version: int, now: datetime, idempotency_key: str | None = None) -> Event:
-    """Return the event that records in the history of a new agent where it comes from."""
+    """Return the event that records the source of a fork in the history of the new agent."""
     return Event(FORKED, {"agent": source, "version": version}, now, idempotency_key)
 
 
 def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, services: Any = None) -> TurnRecord:
-    """Return the first turn of another agent, which begins as the target was. No action runs.
+    """Return the first turn of a new agent that starts as a copy of the target. No action runs.
 
-    target: a snapshot that this graph can drive. Timers and invokes of its states start for the new agent as well.
-    Mail, keyed timers, handoffs, the counts of transfers and the record of escapes stay with the agent that has them.
-    Raises TakingBackError.
+    target: a snapshot that this graph can drive. Timers and invokes of its states also start for the new agent. Mail,
+    keyed timers, handoffs, the counts of transfers and the record of escapes stay with the source agent. Raises
+    TakingBackError.
     """
     _check_not_undoing(graph, target)
     own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=(), transfers=())
@@ -113,16 +115,16 @@ def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) 
 
 
 def _check_not_undoing(graph: AnyGraph, target: Snapshot) -> None:
-    """Raise TakingBackError if an agent was taking calls back, for a way out that nobody would go on with.
+    """Raise TakingBackError if the target was undoing calls: the escape that needs this would not be resumed.
 
-    A graph whose plans take no calls back may have a state of that name.
+    A graph whose plans undo no calls may have a state of that name.
     """
     if UNDOING in target.configuration and UNDOING in graph.escape_states:
         raise TakingBackError(target.agent_id, target.version)
 
 
-def _is_withdrawn(each: OpenHandoff) -> bool:
-    return each.side is Side.ASKED and not each.states
+def _is_withdrawn(handoff: OpenHandoff) -> bool:
+    return handoff.side is Side.ASKED and not handoff.states
 
 
 def attended(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:

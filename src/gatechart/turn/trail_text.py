@@ -1,4 +1,4 @@
-"""The text of a trail as it grows: lines are appended unread, and the oldest are cut off once it is too long."""
+"""Grow the text of a trail: append lines without parsing, and cut off the oldest lines once the text is too long."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from gatechart.graph import Signals
 from gatechart.values import Trail
 from gatechart.values.frozen import value
 
-_PARTS: Final = 4  # of the lines that are kept, one part at a time is cut off
+_PARTS: Final = 4  # the kept lines are cut off one such part at a time
 
 _LARGEST: Final = 4  # bytes of a character, at most
 
 
 @value
 class Bounds:
-    """How long the text of a trail may get."""
+    """The limits on the length of a trail's text."""
 
     states: int  # moves that are kept
     calls: int  # calls that are kept
     most_bytes: int
     most_appended: int  # lines after which it is cut
-    surely_short: int  # characters up to which it has no more bytes than it may have
+    surely_short: int  # number of characters that never exceeds `most_bytes`
 
 
 def bounds_of(terms: Signals) -> Bounds:
-    """Return the bounds of the text of trails that are kept on these terms."""
+    """Return the bounds for the text of trails, as the signals declare."""
     most_appended = (terms.states + terms.calls) // _PARTS
     return Bounds(terms.states, terms.calls, terms.most_bytes, most_appended, terms.most_bytes // _LARGEST)
 
 
 def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, int]:
-    r"""Return the text of a trail with lines at its end, and how many were appended since it was last shortened.
+    r"""Append lines to the text of a trail. Return the text, and the number of lines appended since the last cut.
 
-    added: the lines, each with its end. count: of the lines.
+    added: the lines, each with its line end. count: the number of lines.
 
-    It is shortened once it is longer than the signals allow, or when a quarter as many lines were appended as are kept:
-    a store writes the whole text with each turn, so what nobody looks at any more costs.
+    The text is cut once it is longer than the signals allow, or once the appended lines number a quarter of the kept
+    ones: a store writes the whole text with each turn, so unread lines cost time.
 
     >>> from gatechart.values import Trail
     >>> grown(Trail("mA\n"), "mB\nmC\n", 2, bounds_of(Signals((), states=2, most_bytes=8)))
@@ -53,12 +53,12 @@ def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, in
 
 
 def _cut(text: str, bounds: Bounds) -> str:
-    """Return the newest lines: as many moves and calls as are kept, in at most three quarters of the bytes allowed.
+    """Return the newest moves and calls, up to their limits and three quarters of the allowed bytes.
 
-    A quarter is left, so that the next turns do not cut again.
+    A quarter is left free, so that the next turns do not cut again.
     """
     most, count = bounds.most_bytes * 3 // 4, text.count("\n")
-    if text[0] == "m" and text.count("\nm") == count - 1:  # moves alone, as nearly always, and far quicker
+    if text[0] == "m" and text.count("\nm") == count - 1:  # only moves: the common case, and far faster
         text = text.split("\n", count - bounds.states)[-1] if count > bounds.states else text
     else:
         text = _newest_of_each_kind(text, bounds)
@@ -80,7 +80,7 @@ def _newest_of_each_kind(text: str, bounds: Bounds) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return text.split("\n")[:-1]  # and not splitlines: what was said may have other ends of lines in it
+    return text.split("\n")[:-1]  # not splitlines, because quoted texts may contain other line ends
 
 
 def _joined(lines: Iterable[str]) -> str:

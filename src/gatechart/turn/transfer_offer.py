@@ -1,4 +1,4 @@
-"""The transfers that a state offers to a model now: tools, and what the model is told. Pure."""
+"""The transfers that a state offers to a model now: tools, and a text for the model. Pure."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class TransferOffer:
 
     state: StateName
     tools: ToolBox  # a tool for each target allowed now; none if no transfer is left, or if the state has none
-    text: str  # for the model: what led here, what came of earlier choices, what is left; empty if the state has none
+    text: str  # for the model: why it is here, earlier choices, transfers left; empty if the state has none
     left: int  # choices left, this one included
     targets: Mapping[str, To]  # by the name of their tool
 
     def takes(self, to: To) -> Takes:
-        """Return what the tool of an offered target takes."""
-        (found,) = (each.takes for each in self.tools if each.name == to.tool)
-        return found
+        """Return the arguments that the tool of an offered target takes."""
+        (takes,) = (tool.takes for tool in self.tools if tool.name == to.tool)
+        return takes
 
     def openai(self) -> list[dict[str, Any]]:
         """Return the tools in the shape of OpenAI's chat completions."""
@@ -53,7 +53,7 @@ class TransferOffer:
 
 
 def offer_of(graph: AnyGraph, snapshot: Snapshot, state: StateName, now: datetime, doors: Doors) -> TransferOffer:
-    """Return what a state offers now. Targets whose guards say no are left out; at zero, all of them."""
+    """Return the current offer of a state, without targets whose guards say no; with none if no transfer is left."""
     transfers = graph.nodes[state].transfers
     if transfers is None:
         return TransferOffer(state, ToolBox(), "", 0, {})
@@ -62,7 +62,7 @@ def offer_of(graph: AnyGraph, snapshot: Snapshot, state: StateName, now: datetim
 
 @value
 class _Offering:
-    """The offer of one state, while it is made."""
+    """Builds the offer of one state."""
 
     graph: AnyGraph
     snapshot: Snapshot
@@ -94,7 +94,7 @@ class _Offering:
         return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
 
     def schema(self, to: To, door: EntryPoint | None) -> dict[str, Any]:
-        """Return the JSON Schema of a tool's arguments: reason, summary, and what the target takes."""
+        """Return the JSON Schema of a tool's arguments: reason, summary, and the target's own arguments."""
         none: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
         if not self.transfers.arguments:
             return none
@@ -104,7 +104,7 @@ class _Offering:
         return {**none, "properties": properties, "required": ["reason", *own.get("required", ())], **more}
 
     def told(self, remaining: int) -> Iterator[str]:
-        """Yield what the model is shown, a line each."""
+        """Yield the lines of the text for the model."""
         count = count_of(self.snapshot.transfers, self.state)
         if count.entered_by:
             yield f"What led here: {count.entered_by}"
@@ -119,7 +119,7 @@ class _Offering:
             yield f"No transfer is left; the next step after your answer is {self.transfers.otherwise}."
 
     def status(self) -> str:
-        """Describe the state of the task: as the chart does, or by what a conversation says of itself."""
+        """Describe the status of the task, by the chart's own function or else by the fields of a conversation."""
         context = read_only_context(self.graph.context, self.snapshot.context_text)
         if self.transfers.status is not None:
             with contained():
@@ -130,7 +130,7 @@ class _Offering:
 
 
 def _schema_of(to: To, door: EntryPoint | None) -> dict[str, Any]:
-    """Return the JSON Schema of a target's arguments: its own `takes`, or else the open fields of the entry point.
+    """Return the JSON Schema of a target's arguments: its own `takes`, or else the fields open at the entry point.
 
     The arguments become entities of the packet, so the model gets only the fields that entities may fill.
     """
@@ -139,7 +139,7 @@ def _schema_of(to: To, door: EntryPoint | None) -> dict[str, Any]:
     if door is None or door.takes is None or issubclass(door.takes, HandoffPacket):
         return {}
     whole = door.takes.model_json_schema(by_alias=False)
-    asked = {name: each for name, each in whole.get("properties", {}).items() if name in door.entities}
+    asked = {name: schema for name, schema in whole.get("properties", {}).items() if name in door.entities}
     required = [name for name in whole.get("required", ()) if name in asked]
     return whole | {"properties": asked, "required": required}
 

@@ -89,7 +89,7 @@ _UNDONE: Final = (
 )
 
 MOST_DEFERRED: Final = 100
-"""How many events an agent can defer at a time."""
+"""Maximum number of events that an agent can defer at a time."""
 
 
 async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | Outcome:
@@ -120,7 +120,7 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
 
 
 def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event, Any] | Refusal:
-    """Return the event as the agent takes it, with its payload as its declared type reads it; or why it is refused."""
+    """Return the event for the agent, with its payload read by the declared type; or the refusal."""
     if previous.status is not Status.ACTIVE:
         return Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ())
     if graph.is_framework or event.name.startswith(FRAMEWORK):
@@ -137,15 +137,15 @@ def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event,
 
 
 def _is_told(graph: AnyGraph, event: Event) -> bool:
-    """Whether the chart hears that the event is refused. Events of the framework were not sent by anybody."""
+    """Return whether the refusal is reported to the chart. Events of the framework have no sender to report to."""
     return graph.on_refusal is OnRefusal.EVENT and not is_reserved(event.name)
 
 
 async def take_trail_mail(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | None:
-    """Write into the trail what an event tells it, and let the chart answer a signal that fires by it.
+    """Add the entries of an event to the trail, and let the chart answer a signal that fires.
 
-    What an invoke told in a state that was left since is written, and makes nothing fire: that work is over. Return
-    None if the agent has ended or its graph has no signals: then there is nothing to write.
+    A late report, from an invoke of a state that the agent has left, is added but fires no signal: that work is over.
+    Return None if the agent has ended or its graph has no signals: then there is nothing to add.
     """
     if previous.status is not Status.ACTIVE or graph.signals_at(previous.trail.entry_point) is None:
         return None
@@ -167,7 +167,7 @@ async def begin(
 ) -> TurnRecord:
     """Start an agent with its first turn, which runs the entry actions of the entered states.
 
-    payload: the result of `fit_payload`. Raises PayloadError, EntryGuardError, and what `take_turn` raises.
+    payload: the result of `fit_payload`. Raises PayloadError, EntryGuardError, and the errors of `take_turn`.
     """
     started = perf_counter_ns()
     try:
@@ -205,7 +205,7 @@ def entry_fields(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) 
 
 
 def beginning_context(graph: StateTransitionGraph[ContextT], entry: EntryPoint, fields: Mapping[str, Any]) -> ContextT:
-    """Build the context with which an agent begins. Raises PayloadError if the fields do not make a valid one."""
+    """Build the initial context of an agent. Raises PayloadError if the fields do not make a valid one."""
     try:
         return new_context(graph.context, fields)
     except ValidationError as error:
@@ -245,9 +245,10 @@ async def completed(
     replied: str = "",
     entry_point: str = "",
 ) -> TurnRecord:
-    """Notice what a turn shows, let the chart answer it, and build the record. Raises as `recorded` does.
+    """Detect signals, let the chart answer one that fires, and build the record. Raises the errors of `recorded`.
 
-    An answer that raises is undone alone. entry_point: at which the agent begins in this turn, or takes over work.
+    If the answer raises, only the answer is undone. entry_point: where the agent starts in this turn, or takes over
+    work.
     """
     graph = macrostep.graph
     if not graph.has_signals:
@@ -279,7 +280,7 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
     """Have the chart answer a signal."""
     signal, leaves = Event(f"{SIGNAL}{fired.signal}", fired.payload, macrostep.turn.now), macrostep.configuration
     is_taken = await macrostep.answer(signal)
-    if fired.reaction is Reaction.ESCAPING:  # it has asked already
+    if fired.reaction is Reaction.ESCAPING:  # the escape is already requested
         is_asked = True
         if UNDOING not in macrostep.configuration:
             macrostep.trail = replaced(macrostep.trail, escapes=macrostep.trail.escapes.interrupted)
@@ -292,7 +293,7 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
 
 
 def _of_answer(error: BaseException) -> BaseException:
-    """Return an error of the answer to a signal, which says that no more than the answer is undone."""
+    """Return the error of an answer to a signal, reworded to say that only the answer is undone."""
     if isinstance(error, ActionFailedError | ContextInvalidError | MicrostepLimitError):
         return dataclasses.replace(error, undone="the answer")
     return error
@@ -321,7 +322,7 @@ def recorded(
     text = _text_after(macrostep, previous)
     escapes = macrostep.trail.escapes
     if previous is not None and escapes is not previous.trail.escapes:
-        is_attempt = escapes.count > previous.trail.escapes.count  # with which the trail has begun anew
+        is_attempt = escapes.count > previous.trail.escapes.count  # an attempt has restarted the trail
         since = previous.trail.text if is_attempt else macrostep.trail.text
         macrostep.log.asked.extend(judgements(previous, escapes, since, macrostep.configuration))
     for state in () if macrostep.is_final else macrostep.attended:  # a final state that contains states may end at once
@@ -367,7 +368,7 @@ def recorded(
 def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
     """Return the turn's effects: ends for the states left, starts for the states entered, and requests of actions.
 
-    An agent that has ended keeps no timers and invokes; what it sent to others leaves all the same.
+    An agent that has ended keeps no timers and invokes; its mail to others is still sent.
     """
     if macrostep.is_final:
         others = [effect for effect in macrostep.log.asked if isinstance(effect, Send)]
@@ -379,7 +380,7 @@ def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
 
 
 def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]:
-    """Return the effects that start with the entry of a state: its timers and invokes."""
+    """Return the effects that start when a state is entered: its timers and invokes."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
     invokes = [StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent]
@@ -387,15 +388,15 @@ def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]
 
 
 def delegate(graph: AnyGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
-    """Offer work to the agents that the state invokes. under_way: ids of invokes that run already."""
+    """Offer work to the agents that the state invokes. under_way: ids of invokes that are already running."""
     for invoke in graph.nodes[state].invokes:
         if invoke.agent and invoke.id not in under_way:
             packet = None if invoke.packet is None else invoke.packet(turn.context, turn.event)
             due, fallbacks = invoke.timeout_s, invoke.fallbacks
-            made = turn.handoff(
+            handoff = turn.handoff(
                 invoke.agent, at=invoke.at, packet=packet, mode=Mode.DELEGATE, deadline=due, fallbacks=fallbacks
             )
-            log_of(turn).awaits[made] = (state,), invoke.id
+            log_of(turn).awaits[handoff] = (state,), invoke.id
 
 
 def _entered(macrostep: Macrostep, before: EntryVersions) -> EntryVersions:
@@ -415,23 +416,23 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     if isinstance(context, ConversationContext):
         context.identify()
     text, restored = rewritten(context, before, macrostep.turn.agent_id, macrostep.turn.event.name)
-    # Not that of a new agent: where many start, each would only push another one out. A validator may have built an
-    # object of another class.
+    # The context of a new agent is not cached: when many agents start, they would only evict each other. A validator
+    # may have built an object of another class.
     if previous is not None and type(restored) is macrostep.graph.context:
         macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
     return text
 
 
 def deferred(snapshot: Snapshot, event: Event, *, repeat: bool = False) -> Outcome:
-    """Return the outcome of an event that is kept for a later state. repeat: it is kept already."""
+    """Return the outcome of an event that is deferred to a later state. repeat: whether it is already deferred."""
     at = snapshot
     return Outcome(event.name, at.configuration, at.version, at.status, repeat=repeat, deferred=True)
 
 
 def too_many_deferred(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Outcome:
-    """Return the refusal of an event to be deferred by an agent that has deferred as many as it can.
+    """Return the refusal of an event that would be deferred, by an agent at its limit of deferred events.
 
-    It names no deferred events, because none would be deferred any more.
+    The refusal lists no deferred events, because no further event can be deferred.
     """
     accepts = accepted_events(graph, snapshot.configuration)
     return _refused(snapshot, event, Refusal(RefusalReason.DEFERRED_TOO_MANY, snapshot.configuration, accepts))

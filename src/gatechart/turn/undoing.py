@@ -1,4 +1,4 @@
-"""Calls that are taken back before an agent goes back over them: into the state for that, and on from there."""
+"""Undo calls before an agent rolls back past them: enter the state for undoing, then continue the rollback."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FAILED: Final = f"error.invoke.{UNDO}"
 
 
 def told_of(way: GoBack | EnterAt) -> Payload:
-    """Return a way back as JSON values, for when the calls on it are taken back."""
+    """Return a rollback route as JSON values, to resume it once its calls are undone."""
     if isinstance(way, GoBack):
         return {"version": way.version, "keep": list(way.keep)}
     return {"entry_point": way.entry_point, "payload": way.payload, "keep": list(way.keep)}
 
 
 def way_of(told: Payload) -> GoBack | EnterAt:
-    """Return the way back of what `told_of` returned."""
+    """Return the rollback route for the JSON values that `told_of` returned."""
     keep = tuple(told["keep"])
     if "version" in told:
         return GoBack(told["version"], keep)
@@ -43,11 +43,11 @@ def way_of(told: Payload) -> GoBack | EnterAt:
 
 
 def go_on(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | None:
-    """Have the agent ask to go on with its way back once the calls are taken back. Return what then fires.
+    """Have the agent request the rest of its rollback once its calls are undone. Return the signal that fires.
 
-    noticed: what fires in the turn anyway. If a call could not be taken back, that is a signal of its own: the agent
-    then asks for a way out of that, if a plan names the signal, and otherwise for the next way out of what was found
-    before. If something else led the agent away meanwhile, it forgets the way back.
+    noticed: the signal that fires in the turn anyway. A call that could not be undone fires a separate signal: the
+    agent then requests an escape for that signal, if a plan names it, and otherwise the next escape for the original
+    finding. If another event moved the agent out of the state for undoing, the agent drops the rollback.
     """
     trail, event = macrostep.trail, macrostep.turn.event
     escapes, then = trail.escapes, trail.escapes.then
@@ -72,7 +72,7 @@ def go_on(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | No
 
 
 def _together(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
-    """Return a signal with what else fires in the turn among its others."""
+    """Add the other signals of the turn to a signal."""
     if noticed is None:
         return fired
     also, others = noticed.payload, fired.others
@@ -80,14 +80,14 @@ def _together(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
 
 
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
-    """Whether a plan names the signal. A way out of that signal itself which fails the same is but passed over."""
+    """Return whether a plan names the signal. If the failed escape was for the same signal, only pass it over."""
     leaves = known_states(macrostep.graph, then["leaves"])
     answer = answer_to(macrostep.graph, leaves, fired.payload, macrostep.turn.services)
     return answer is not None and then["signal"] != fired.signal
 
 
 def _passed_over(escapes: Escapes, then: Payload) -> Escapes:
-    """Return the record with the strategy passed over whose calls could not be taken back."""
+    """Mark the strategy whose calls could not be undone as passed over, in the record of escapes."""
     finding = _finding(escapes, then)
     tried = dict.fromkeys((*finding.tried, then["goes_on"]["strategy"]))
     return escapes.with_finding(replaced(finding, tried=tuple(tried), is_due=False))
@@ -99,12 +99,12 @@ def _finding(escapes: Escapes, then: Payload) -> Finding:
 
 
 def _failure(event: Event, strategy: str) -> FiredSignal | None:
-    """Return the signal of a call that could not be taken back; None if all are. strategy: that of the way back."""
+    """Return the signal of a call that could not be undone; None if all are. strategy: the one that rolls back."""
     if event.name == _FAILED:
-        told = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
+        result = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
     else:
-        told = dict(event.payload["result"])
-    if not told["problem"]:
+        result = dict(event.payload["result"])
+    if not result["problem"]:
         return None
-    evidence = {"detector": "Undo", "strategy": strategy, "failures": 1, **told}
+    evidence = {"detector": "Undo", "strategy": strategy, "failures": 1, **result}
     return FiredSignal(UNDO_FAILED, Reason.TOOL_FAILURE, (evidence,), reaction=Reaction.ESCAPING)

@@ -1,4 +1,4 @@
-"""The signals of an entry point as turns use them: each detector once, signals in the order of their reasons."""
+"""The signals of an entry point, prepared for turns: each detector once, signals in the order of their reasons."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _ORDER: Final = (
     Reason.LOW_CONFIDENCE,
     Reason.LOOP_DETECTED,
 )
-"""Reasons, the one that goes first first; any other comes after them."""
+"""Reasons by priority, highest first; all other reasons follow."""
 
 _REFUSED: Final = Signal(ToolRefusals(), REFUSED_TOOL)
-_SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
+_SAYING: Final = ("text", "message", "content")  # fields with a user's text, in events from outside
 _WATCHES: Final = "watches"  # key of a graph's memo
 
 _Ask: TypeAlias = tuple[int, Callable[[str, Look], str], bool]
-"""The place of a detector, how it is asked, and whether it is while its slot is empty."""
+"""The index of a detector, the function that evaluates it, and whether it is evaluated while its slot is empty."""
 
 
 class Watch:
-    """What the turns of agents that began at an entry point look for."""
+    """The signals and detectors for agents that started at an entry point."""
 
     __slots__ = (
         "_concerned",
@@ -84,11 +84,13 @@ class Watch:
         self.asking = tuple(each.of_entry_point(profile) for each in self.detectors)
         self.marks = "".join(map(_mark_of, self.detectors))
         is_heard = any(each.sees & SAID for each in self.detectors)
-        # fields of which a payload that tells the trail of anything has at least one
+        # a payload that extends the trail has at least one of these fields
         self.telling = frozenset((*FIELDS, *(fields_of(terms) if is_heard else ())))
         self.progress_states = graph.progress_states
-        self.implies = not (graph.progress_states or terms.measure)  # whether a first entry to a state is progress
-        self.is_told = bool(graph.progress_states or terms.task or terms.measure)  # whether what it says is looked up
+        self.implies = not (
+            graph.progress_states or terms.measure
+        )  # whether entering a state for the first time counts as progress
+        self.is_told = bool(graph.progress_states or terms.task or terms.measure)  # whether the chart declares progress
         self._moving = tuple(
             (place, self.asking[place].after_move, is_woken) for place, _, is_woken in self._places_of(MOVED)
         )
@@ -96,7 +98,7 @@ class Watch:
         self.timed = tuple(place for place, each in enumerate(self.detectors) if each.due_s is not None)
 
     def slots_of(self, trail: Trail) -> tuple[str, ...]:
-        """Return the slots of the detectors. Those that are new since the trail was written begin anew."""
+        """Return the slots of the detectors. Detectors added since the last turn get an empty slot."""
         if trail.marks == self.marks:
             return trail.slots
         marks = (trail.marks[at : at + MARK] for at in range(0, len(trail.marks), MARK))
@@ -104,12 +106,12 @@ class Watch:
         return tuple(kept.get(_mark_of(each), "") for each in self.detectors)
 
     def begun(self, slots: tuple[str, ...], now: datetime) -> tuple[str, ...]:
-        """Return the slots of an agent at work: what counts time and remembers nothing counts from now on."""
+        """Start the empty slots of detectors that count time, for an agent with running work: they count from now."""
         counting = {place: self.asking[place].begun(now) for place in self.timed if not slots[place]}
         return tuple(counting.get(place, slot) for place, slot in enumerate(slots)) if counting else slots
 
     def asked(self, slots: tuple[str, ...], look: Look) -> tuple[tuple[str, ...], FiredSignal | None]:
-        """Return the slots after a turn, and what fires by it; None if nothing does.
+        """Return the slots after a turn, and the signal that fires; None if none does.
 
         A detector that raises keeps its slot: it must not break the turn.
         """
@@ -124,7 +126,7 @@ class Watch:
             try:
                 after[place] = new = "" + ask(slot, look)  # raises unless it returned a text, as it must
                 held, holds = slot and slot[0] == HOLDS, new and new[0] == HOLDS
-                if not (held or holds):  # as nearly always
+                if not (held or holds):  # the common case
                     continue
                 is_anew = held and holds and self.asking[place].finds_anew(look)
             except BaseException as error:
@@ -139,7 +141,7 @@ class Watch:
         return kept, self._fired(before, kept, look) if is_changed else None
 
     def after_move(self, slots: tuple[str, ...], move: str, place: str) -> tuple[str, ...] | None:
-        """Return the slots after a turn that did no more than move the agent; None if detectors need a look at it."""
+        """Return the slots after a turn that only moved the agent; None if a detector needs a look."""
         after = [*slots]
         for at, after_move, is_woken in self._moving:
             slot = slots[at]
@@ -151,7 +153,7 @@ class Watch:
         return tuple(after)
 
     def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
-        """Return the detectors that entries of these kinds concern, each with its place."""
+        """Return the detectors that entries of these kinds concern, with their indexes."""
         return tuple(
             (place, each.after, _is_among(each.wakes, kinds))
             for place, each in enumerate(self.asking)
@@ -165,12 +167,12 @@ class Watch:
         logger.warning("a detector raised: %(detector)s at %(event)s", facts, extra=facts, exc_info=error)
 
     def wait_s(self, slots: tuple[str, ...]) -> float | None:
-        """Return the seconds of work after which a detector must be asked again; None if none must."""
+        """Return the seconds of work until a detector must be evaluated again; None if none must."""
         waits = [_remaining_s(self.detectors[place], slots[place]) for place in self.timed]
-        return min((each for each in waits if each is not None), default=None)
+        return min((wait_s for wait_s in waits if wait_s is not None), default=None)
 
     def _fired(self, before: tuple[str, ...], after: tuple[str, ...], look: Look) -> FiredSignal | None:
-        """Return what fires: signals whose symptoms hold after a turn, and did not before; None if nothing does."""
+        """Return the signals whose symptoms hold after a turn and did not before, as one; None if no signal fires."""
         held, holds = self._found(before), self._found(after)
         came = [
             each
@@ -190,25 +192,25 @@ class Watch:
 
 
 def fields_of(terms: Signals, event: EventName = "") -> tuple[str, ...]:
-    """Return the fields of payloads in which somebody says something. event: by which; empty for all events."""
+    """Return the payload fields that hold a user's text. event: the name of the event; empty for all events."""
     if terms.said is None:
         return _SAYING
     return tuple(field for name, field in terms.said.items() if event in ("", name))
 
 
 def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
-    """Return what agents that began at the entry point look for; None for nothing. Worked out once."""
+    """Return the watch for agents that started at the entry point; None if it has no signals. Memoized."""
     try:
-        found: Watch | None = graph.memo[_WATCHES][entry_point]
+        watch: Watch | None = graph.memo[_WATCHES][entry_point]
     except KeyError:
         terms = graph.signals_at(entry_point)
-        found = None if terms is None else Watch(graph, _with_refusals(graph, terms), _profile_of(graph, entry_point))
-        graph.memo.setdefault(_WATCHES, {})[entry_point] = found
-    return found
+        watch = None if terms is None else Watch(graph, _with_refusals(graph, terms), _profile_of(graph, entry_point))
+        graph.memo.setdefault(_WATCHES, {})[entry_point] = watch
+    return watch
 
 
 def _with_refusals(graph: AnyGraph, terms: Signals) -> Signals:
-    """Return the signals with one that notices refusals of circuit breakers, if a plan answers it and none does yet."""
+    """Add a signal for refusals by circuit breakers, if a plan answers it and no signal detects them yet."""
     if any(each.name == REFUSED_TOOL or _REFUSED.when in each.when.detectors for each in terms.signals):
         return terms
     plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
@@ -221,21 +223,21 @@ def _answers_refusals(plan: EscapePlan) -> bool:
 
 
 def _profile_of(graph: AnyGraph, entry_point: StateName) -> Profile | None:
-    """Return the profile of an entry point; the graph's for a name that it does not have, as after a migration."""
+    """Return the profile of an entry point; the graph's own for an unknown name, as after a migration."""
     return graph.profile_at(entry_point) if entry_point in graph.entry_points else graph.profile
 
 
 def _fired(signal: Signal, asked: Mapping[Detector, tuple[Detector, str]], look: Look) -> FiredSignal:
-    """Return a signal with the evidence of those of its detectors that have found something.
+    """Return a signal with the evidence of its detectors that hold.
 
-    asked: what was asked in the place of each, and its slot.
+    asked: for each detector, the variant evaluated for the entry point, and its slot.
     """
     found = (asked[each] for each in walk([signal.when]) if asked[each][1].startswith(HOLDS))
     return FiredSignal(signal.name, signal.reason, tuple(_evidence(each, slot, look) for each, slot in found))
 
 
 def _evidence(detector: Detector, slot: str, look: Look) -> Evidence:
-    """Return what a detector found. One that cannot say it fires all the same."""
+    """Return the evidence of a detector. If the detector raises here, its signal still fires."""
     kind = {"detector": type(detector).__name__}
     try:
         return {**kind, **plain_payload(detector.evidence(slot, look), "evidence")}
@@ -246,7 +248,7 @@ def _evidence(detector: Detector, slot: str, look: Look) -> Evidence:
 
 
 def _remaining_s(detector: Detector, slot: str) -> float | None:
-    """Return the seconds until a detector must be asked again. One that cannot read its slot says so when asked."""
+    """Return the seconds until a detector must be evaluated again. If it cannot read its slot, it raises then."""
     try:
         return detector.remaining_s(slot)
     except BaseException as error:
@@ -264,6 +266,6 @@ def _place_of(signal: Signal) -> int:
 
 
 def _mark_of(detector: Detector) -> str:
-    """Return six hexadecimal digits that detectors which notice the same share, in every process."""
+    """Return six hexadecimal digits, equal in every process for detectors that detect the same."""
     text = sub(r" at 0x[0-9a-fA-F]+", "", repr(detector))
     return f"{crc32(text.encode(errors='surrogatepass')):08x}"[:MARK]
