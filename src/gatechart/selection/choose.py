@@ -20,13 +20,13 @@ from gatechart.selection.texts import LEAST, Least
 from gatechart.values import Candidate, Choice, Judged
 
 MOST_CHANCES: Final = 20
-"""Candidates of which a choice tells with what probability each is chosen."""
+"""Maximum number of candidates whose probabilities a choice reports."""
 
 Parts: TypeAlias = Callable[[str], tuple[tuple[str, float], ...]]
-"""Tells of a candidate's id what its scores are made of."""
+"""Returns the parts of a candidate's scores, by the candidate's id."""
 
-_PARTS: Final = 1 << 32  # in which a probability is drawn
-_STEPS: Final = 10_000  # in which scores are told: four digits
+_PARTS: Final = 1 << 32  # resolution of the draw for a probability
+_STEPS: Final = 10_000  # resolution of reported scores: four digits
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -47,24 +47,25 @@ def choose(
 ) -> Choice:
     """Choose a target for the work in a packet, and explain it. The order of the candidates does not matter.
 
-    packet: its source, the targets of its attempts, and those on its path without progress are left out. Its handoff
-        need not have begun.
-    terms: what the selection looks for; `terms_of(best, packet)` makes them.
-    candidates: each with another id.
-    now: aware. seed: of the draw among equals, such as the handoff's id; the same seed draws the same one.
-    scores: by scorer and by candidate's id, from 0 to 1, those that are computed elsewhere: "text", "history" and
-        "learned". 0 for candidates without one.
-    functions: filters and scorers of the user's own, by name, as the source's graph has them.
-    least: text scores from which on there is a match, if the terms do not say: as `TextIndex` has them where there is
-        an index. They count where the work needs no capability, domain or tier.
-    allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
-        it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
-    exploring: draws now and then among the best few that are as pinned and as local as the best one.
-    parts: what scores are made of; told in the explanation.
-    failed: attempts that failed before the packet was made; everybody of their groups is left out.
+    packet: its source, the targets of its attempts, and the agents on its path without progress are left out. Its
+        handoff need not have begun.
+    terms: the criteria of the selection; `terms_of(best, packet)` builds them.
+    candidates: with distinct ids.
+    now: aware. seed: of the draw among equals, such as the handoff's id; the same seed draws the same candidate.
+    scores: precomputed scores, by scorer ("text", "history" or "learned") and candidate id, from 0 to 1. 0 for
+        candidates without one.
+    functions: custom filters and scorers by name, from the source's graph.
+    least: minimum text scores for a match, unless the terms set them: the `least` of `TextIndex` if there is an index.
+        They apply only if the work needs no capability, domain or tier.
+    allow_registered: whether candidates registered at run time may outrank candidates that a graph of this home
+        declares. Otherwise a registered one is chosen only if no local one passes the filters, or if operators pinned
+        it.
+    exploring: sometimes draws among the best few that are as pinned and as local as the best one.
+    parts: the parts of scores, for the explanation.
+    failed: attempts that failed before the packet was built; every candidate of their groups is left out.
 
     Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions,
-    SelectionAnswerError for a score that is no finite number, and SelectionFunctionError.
+    SelectionAnswerError for a score that is not a finite number, and SelectionFunctionError.
     """
     everybody = sorted(candidates, key=attrgetter("id"))
     question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, failed)
@@ -104,24 +105,24 @@ def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
 
 
 def _ranked(deciding: Sequence[Sequence[float]], count: int) -> list[int]:
-    """Return indices, the best first: the first column decides, each later one between those that are equal so far."""
+    """Return indices, best first: the first column decides, and later columns break ties."""
     ranked = list(range(count))
     for column in reversed(deciding):
-        if column.count(column[0]) == count:  # it decides nothing
+        if column.count(column[0]) == count:  # all values are equal
             continue
-        ranked.sort(key=column.__getitem__, reverse=True)  # stable: what is equal stays in the order of ids
+        ranked.sort(key=column.__getitem__, reverse=True)  # stable: equal ones stay in the order of ids
     return ranked
 
 
 def _tied(deciding: Sequence[Sequence[float]], ranked: Sequence[int]) -> list[int]:
-    """Return the indices that nothing distinguishes from the first of the ranked ones, itself included."""
+    """Return the indices that tie with the first of the ranked ones, including the first."""
     first = ranked[0]
     return list(takewhile(lambda each: all(column[each] == column[first] for column in deciding), ranked))
 
 
 def _behind(chosen: Candidate, left: Iterable[Candidate]) -> int:
-    """Count the registered candidates that come after a local one, however well they score."""
-    return sum(chosen.is_local and not each.is_local and each.is_pinned == chosen.is_pinned for each in left)
+    """Count the registered candidates that rank after a local one whatever their scores."""
+    return sum(chosen.is_local and not other.is_local and other.is_pinned == chosen.is_pinned for other in left)
 
 
 def _draw(seed: str, count: int) -> int:
@@ -130,7 +131,7 @@ def _draw(seed: str, count: int) -> int:
 
 
 def _explored(share: float, few: int, seed: str) -> int:
-    """Return the place of the one that is drawn among the best few; 0 in all but a share of the cases."""
+    """Return the rank of the candidate drawn among the best few; 0 except in the given share of cases."""
     part = _draw(f"{seed}/explore", _PARTS) / _PARTS
     return int(part / share * few) if part < share else 0
 
@@ -154,4 +155,4 @@ def _judged(
 
 
 def _short(score: float) -> float:
-    return (score * _STEPS + 0.5) // 1 / _STEPS  # in a third of the time of `round`
+    return (score * _STEPS + 0.5) // 1 / _STEPS  # three times as fast as `round`

@@ -1,13 +1,13 @@
-"""What another way to choose would have been worth, told from recorded choices: off-policy evaluation.
+"""Estimate the reward of another policy from recorded choices: off-policy evaluation.
 
-A recorded choice tells the reward of the chosen candidate alone. Inverse propensity scoring counts it as often as its
-probability demands; self-normalised, the counts are made to add up; doubly robust, a model's expectations are corrected
-by it (Dudík, Langford and Li, "Doubly robust policy evaluation and learning", ICML 2011).
+A recorded choice has only the reward of the chosen candidate. Inverse propensity scoring weights the reward by the
+inverse of the candidate's probability; self-normalised scoring divides by the sum of the weights; doubly robust scoring
+corrects a model's expectation by the reward (Dudík, Langford and Li, "Doubly robust policy evaluation and learning",
+ICML 2011).
 
-Intervals are those of a bootstrap over blocks of choices that follow each other. An empirical Bernstein bound would
-hold without further assumptions, but at the probabilities that one explores with it is too wide to tell anything from
-less than tens of thousands of choices. A bootstrap is too narrow where few choices carry all of the evidence.
-Therefore nothing is told from less than 30 of them.
+Intervals come from a bootstrap over blocks of consecutive choices. An empirical Bernstein bound would hold without
+further assumptions, but at usual exploration probabilities it is too wide below tens of thousands of choices. A
+bootstrap interval is too narrow if few choices carry all of the evidence, so there is no verdict from less than 30.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gatechart.selection.observations import Observation
 from gatechart.values.frozen import value
 
 LEAST_EVIDENCE: Final = 30
-"""Recorded choices, of those on which the two ways differ, that hit what either would choose."""
+"""Minimum number of recorded choices on which the policies differ and one of them agrees with the record."""
 
 LEAST_OVERLAP: Final = 0.95
-"""Part of its choices that the evaluated way must share with what could have been recorded."""
+"""Minimum share of the evaluated policy's choices that could have been recorded."""
 
 _BLOCKS: Final = 200
 _RESAMPLES: Final = 1_000
@@ -33,28 +33,28 @@ _NOTHING: Final = 1e-9
 
 @value
 class Recorded:
-    """A recorded choice and what came of it."""
+    """A recorded choice and its outcome."""
 
     observation: Observation  # the candidate that was chosen, and its reward
-    chances: tuple[tuple[str, float], ...]  # with what probability each candidate was chosen; none where left out
+    chances: tuple[tuple[str, float], ...]  # the probability of each candidate; 0 if left out
     text_scores: tuple[tuple[str, float], ...]  # of all candidates
-    groups: tuple[tuple[str, str], ...] = ()  # of the candidates that are in one
+    groups: tuple[tuple[str, str], ...] = ()  # the group of each candidate that has one
 
     @property
     def id(self) -> str:
-        """Of the handoff."""
+        """The id of the handoff."""
         return self.observation.id
 
 
 Policy: TypeAlias = Callable[[Recorded], Mapping[str, float]]
-"""With what probability it would choose each candidate; those with none may be left out."""
+"""Returns the probability of each candidate; candidates with probability 0 may be left out."""
 
 Expected: TypeAlias = Callable[[Recorded], Mapping[str, float]]
-"""The reward that a model expects of each candidate; the model must not have seen the recorded one."""
+"""Returns the reward that a model expects of each candidate. The model must not have seen the recorded reward."""
 
 
 class Verdict(StrEnum):
-    """What an evaluation tells."""
+    """The result of an evaluation."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -63,7 +63,7 @@ class Verdict(StrEnum):
 
 @value
 class Interval:
-    """An estimate, and between what it lies with the confidence of the evaluation."""
+    """An estimate, with its interval at the confidence of the evaluation."""
 
     estimate: float
     low: float
@@ -75,23 +75,23 @@ class Interval:
 
 @value
 class Evaluation:
-    """By how much the mean reward of one way to choose differs from that of another."""
+    """The difference between the mean rewards of two policies."""
 
     propensity: Interval  # inverse propensity scoring
     normalised: Interval  # the same, self-normalised
     robust: Interval  # doubly robust; it decides
     choices: int
-    evidence: int  # choices on which the two ways differ, and that chose as one of them does
-    overlap: float  # part of its choices that could have been recorded
+    evidence: int  # choices on which the policies differ and one of them agrees with the record
+    overlap: float  # share of the policy's choices that could have been recorded
     verdict: Verdict
     details: str  # in words
 
 
 class _Terms(NamedTuple):
-    """What one recorded choice contributes."""
+    """The contribution of one recorded choice."""
 
     reward: float
-    weight: float  # of the evaluated way
+    weight: float  # of the evaluated policy
     against: float  # of the other
     robust: float  # difference, doubly robust
     overlap: float
@@ -107,16 +107,16 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Tell whether a way to choose is better than another one.
+    """Evaluate whether a policy is better than another one.
 
-    records: in the order in which they were made. against: the way in which they were made if None. expected: 0 for
-    every candidate if None. seed: of the bootstrap.
+    records: in the order of the choices. against: the recorded policy if None. expected: 0 for every candidate if None.
+    seed: of the bootstrap.
     """
-    terms = [_terms_of(each, policy, against, expected) for each in records]
+    terms = [_terms_of(record, policy, against, expected) for record in records]
     bounds = (1.0 - confidence) / 2
     propensity, normalised, robust = _intervals(terms, bounds, Random(seed))
-    evidence = sum(each.is_evidence for each in terms)
-    overlap = sum(each.overlap for each in terms) / len(terms) if terms else 0.0
+    evidence = sum(term.is_evidence for term in terms)
+    overlap = sum(term.overlap for term in terms) / len(terms) if terms else 0.0
     verdict, details = _verdict(robust, evidence, overlap)
     return Evaluation(propensity, normalised, robust, len(terms), evidence, overlap, verdict, details)
 
@@ -124,7 +124,7 @@ def evaluate(
 def _terms_of(record: Recorded, policy: Policy, against: Policy | None, expected: Expected | None) -> _Terms:
     chosen, reward = record.observation.candidate, record.observation.reward
     chances, new = dict(record.chances), policy(record)
-    # What could not have been recorded counts as worth nothing, so that "better" holds whatever it is worth.
+    # A choice that could not have been recorded counts with reward 0, so that "better" holds whatever its real reward.
     model = {each: worth for each, worth in (expected(record) if expected else {}).items() if each in chances}
     surprise = reward - model.get(chosen, 0.0)
     weight = new.get(chosen, 0.0) / chances[chosen]
@@ -143,7 +143,7 @@ def _mean(model: Mapping[str, float], chances: Mapping[str, float]) -> float:
 
 
 def _intervals(terms: Sequence[_Terms], bound: float, source: Random) -> tuple[Interval, Interval, Interval]:
-    """Return an interval for each estimator, from the sums over blocks, of which some are drawn again and again."""
+    """Return an interval for each estimator, by resampling the sums over blocks."""
     blocks = [_sums(block) for block in _blocks(terms)]
     if not blocks:
         nothing = Interval(0.0, -1.0, 1.0)
@@ -165,11 +165,11 @@ def _sums(terms: Sequence[_Terms]) -> tuple[float, ...]:
     """Return number, both weights, both weighted rewards, and the doubly robust differences."""
     return (
         float(len(terms)),
-        sum(each.weight for each in terms),
-        sum(each.against for each in terms),
-        sum(each.weight * each.reward for each in terms),
-        sum(each.against * each.reward for each in terms),
-        sum(each.robust for each in terms),
+        sum(term.weight for term in terms),
+        sum(term.against for term in terms),
+        sum(term.weight * term.reward for term in terms),
+        sum(term.against * term.reward for term in terms),
+        sum(term.robust for term in terms),
     )
 
 

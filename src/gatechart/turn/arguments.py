@@ -1,4 +1,4 @@
-"""Checks of what senders pass: ids, names, keys, reasons, times, numbers and payloads that every store can keep.
+"""Check the arguments of senders: ids, names, keys, reasons, times, numbers and payloads that every store can keep.
 
 Every input passes here, so that all homes of agents refuse the same. Names of things that may be older than the limits,
 such as the id of an agent that is looked up, may be longer.
@@ -57,7 +57,7 @@ DEEPEST: Final = 150
 
 _ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 _LOST: Final = (b"null", b"NaN", b"Infinity")
-"""What JSON text may contain in place of numbers that JSON does not have."""
+"""Placeholders in JSON text for numbers that JSON does not have."""
 
 _MASK: Final = MASK.encode()
 _READ: Final = 200  # maximum nesting that pydantic reads
@@ -104,7 +104,7 @@ def checked_name(event: Name) -> EventName:
     return _checked_name(event) if type(event) is str else _checked_name(raised_name(event))
 
 
-@lru_cache(_NAMES)  # the same few names come again and again
+@lru_cache(_NAMES)  # few distinct names repeat
 def _checked_name(event: str) -> EventName:
     name = raised_name(event)
     if is_reserved(name):
@@ -113,13 +113,13 @@ def _checked_name(event: str) -> EventName:
 
 
 def checked_event(event: Name, payload: Any, event_id: str | None, now: datetime) -> Event:
-    """Return an event that somebody outside sends now. Raises PayloadError, and ReservedEventError."""
+    """Return an event from an outside sender, with the current time. Raises PayloadError and ReservedEventError."""
     name = checked_name(event)
     return Event(name, plain_payload(payload, name), now, checked_id(event_id))
 
 
 def _is_plain(text: object) -> bool:
-    """Tell quickly that a text can be kept even as an id or name, as nearly all can."""
+    """Return whether a text can surely be kept, even as an id or name. A fast check for nearly all texts."""
     return type(text) is str and 0 < len(text) <= LONGEST_NAME and text.isascii() and "\0" not in text
 
 
@@ -269,7 +269,7 @@ def _shown(text: object) -> str:
 
 
 def plain_payload(payload: Any, event: EventName, *, is_finite: bool = False) -> Payload:
-    """Return the payload as JSON values, in a new copy: what a store would give back.
+    """Return the payload as JSON values, in a new copy, the same as after reading it from a store.
 
     payload: None, a mapping with text keys, or a pydantic model. Its secrets, as of type `SecretStr`, are marked.
     is_finite: whether it is known to have no numbers that JSON does not have. To look for them takes longer than the

@@ -1,4 +1,4 @@
-"""Turns in which an offer is accepted by a new or an existing agent, or in which an accepted one is withdrawn."""
+"""Turns of a new or existing agent that accepts an offer, or whose accepted offer is withdrawn."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """Mail about a handoff that no longer changes anything."""
+    """The result of handoff mail that no longer changes anything."""
 
 
 def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
@@ -85,9 +85,9 @@ def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Reject
 
 
 def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatus.PENDING) -> Rejection:
-    """Reject an offer that was withdrawn before it was accepted. late: the id of one that came after its deadline.
+    """Reject an offer that was withdrawn before it was accepted. late: the id of an offer that arrived too late.
 
-    before: the status from which it is withdrawn.
+    before: the status of the handoff until now.
     """
     is_late = bool(late) or event.payload.get("expired", False)
     after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
@@ -100,9 +100,9 @@ def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatu
 
 
 def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
-    """Read the packet of an offer; if it cannot be read, return the rejection, which keeps it as it came.
+    """Read the packet of an offer; if it is unreadable, return the rejection, which keeps the packet unchanged.
 
-    The mail decides which handoff it is and who sent it: a migration may have lost that.
+    The ids of the handoff and the sender come from the mail: a migration may have dropped them from the packet.
     """
     mail = {"handoff_id": event.id or "", "source_agent": event.sender or ""}
     try:
@@ -115,7 +115,7 @@ def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPack
 
 
 def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> Rejection:
-    """Reject an offer as it came: for this obstacle, or because nobody can read it."""
+    """Reject an offer before it is processed: for this obstacle, or because it is unreadable."""
     packet = readable(event, migrations)
     return packet if isinstance(packet, Rejection) else rejection(packet, obstacle, details)
 
@@ -123,7 +123,7 @@ def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obst
 async def begin_with_offer(
     graph: AnyGraph, agent_id: AgentId, event: Event, packet: HandoffPacket, services: Any = None
 ) -> TurnRecord | Rejection:
-    """Start an agent with the first turn that accepts an offer. Raises what `take_turn` raises."""
+    """Start an agent with a first turn that accepts an offer. Raises the errors of `take_turn`."""
     started = perf_counter_ns()
     told = _as_read(event, packet)
     context = _checked(graph, packet, event, told, agent_id)
@@ -255,7 +255,7 @@ def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event, new_id: Age
 
 
 def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
-    """Return the context's fields that the packet fills; the entry point's own fields override those of a conversation.
+    """Return the context's fields that the packet fills; the entry point's own fields override the conversation's.
 
     Raises PayloadError if the packet does not fit the entry point.
     """
@@ -278,7 +278,7 @@ def _as_taken(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Base
 
 
 def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:
-    """Tell whether a transition that was taken leads to the entry point."""
+    """Return whether a transition of the turn leads to the entry point."""
     plans = macrostep.plans
     return any(entry.state in plan.entries or any(entry.state in edge.targets for edge in plan.taken) for plan in plans)
 
@@ -303,7 +303,7 @@ def _taken(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
 
 
 def _is_from_directory(packet: HandoffPacket) -> bool:
-    """Tell whether its target, or an agent that had the work before, was chosen in the directory."""
+    """Return whether the directory chose the target, or an agent that had the work before."""
     return bool(packet.recipient) or any(step.recipient for step in packet.path)
 
 

@@ -48,7 +48,7 @@ from gatechart.values.frozen import replaced
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
 COMPLETED, FAILED = "handoff.completed", "handoff.failed"
 EXPIRED, CANCELLED = "handoff.expired", "handoff.cancelled"
-SOMEBODY = "…"  # stands for a target that is yet to be chosen; no graph is called so
+SOMEBODY = "…"  # placeholder for a target that is yet to be chosen; no graph has this name
 ANSWERS = frozenset({ACCEPTED, REJECTED, COMPLETED, FAILED, EXPIRED})
 
 
@@ -107,11 +107,11 @@ def stamped(
 
 
 def tried_before(event: Event) -> tuple[Attempt, ...]:
-    """Return the attempt with a chosen delegate whose failure an event tells of; none of its group is asked next."""
+    """Return the failed attempt of a chosen delegate that an event reports; the next choice excludes its group."""
     recipient = event.payload.get("recipient")
     if not recipient or not (event.name == FAILED or event.name.startswith("error.invoke.")):
         return ()
-    if event.payload.get("status") == HandoffStatus.CANCELLED.value:  # which is no failure of whoever had it
+    if event.payload.get("status") == HandoffStatus.CANCELLED.value:  # a cancellation is not a failure of the delegate
         return ()
     told = {name: event.payload[name] for name in ("agent", "details")}
     handoff = event.payload["handoff"]
@@ -165,7 +165,7 @@ def record_of(
     *,
     is_choosing: bool = False,
 ) -> HandoffRecord:
-    """Build the record of a stamped packet's handoff, offered now. The packet's numbers are finite.
+    """Build the record of a stamped packet's handoff, offered now. The packet's numbers must be finite.
 
     is_choosing: whether its target is yet to be chosen; then it is offered to nobody.
     """

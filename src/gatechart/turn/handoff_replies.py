@@ -1,4 +1,4 @@
-"""Turns in which an agent learns the fate of a handoff that it offered."""
+"""Turns that process the outcome of a handoff that the agent offered."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _next(previous: Snapshot, event: Event, asked: OpenHandoff, packet: HandoffP
 def _following(
     packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime
 ) -> tuple[HandoffPacket, float] | None:
-    """Return what `next_offer` returns, without the steps that would close a loop."""
+    """Return the result of `next_offer`, skipping steps that would close a loop."""
     while (following := next_offer(packet, obstacle, details, now)) is not None:
         offered, _ = following
         step = next((each for each in packet.fallbacks if _leads_to(each, offered)), None)

@@ -32,7 +32,7 @@ class Standing:
 
 
 def standing_after(macrostep: Macrostep, replied: str = "", result: Payload | None = None) -> Standing:
-    """Work out the agent's handoffs after a turn. Raises HandoffNotAwaitedError.
+    """Compute the agent's handoffs after a turn. Raises HandoffNotAwaitedError.
 
     replied: id of the handoff whose acceptance the turn handles. result: output of the final state that was reached.
     """
@@ -110,7 +110,7 @@ def _withdrawals(each: OpenHandoff) -> tuple[Send, ...]:
 
 
 def withdrawal(each: OpenHandoff) -> Send:
-    """Tell the target of a handoff, or the source itself while it has none, that nobody waits for it any more."""
+    """Notify the target of a handoff, or the source itself while there is no target, that no state waits for it."""
     return Send(each.peer, WITHDRAWN, withdrawal_of(each.id, is_choosing=each.is_choosing))
 
 
@@ -127,5 +127,5 @@ def _staying(each: OpenHandoff, macrostep: Macrostep) -> tuple[StateName, ...]:
 
 
 def taken_transfers(handoffs: Sequence[OpenHandoff]) -> tuple[OpenHandoff, ...]:
-    """Select the transfers that an agent accepted, whose work goes along when its own transfer is accepted."""
+    """Select the transfers that an agent accepted: their work moves on when its own transfer is accepted."""
     return tuple(each for each in handoffs if each.side is Side.TOOK and each.mode is Mode.TRANSFER)

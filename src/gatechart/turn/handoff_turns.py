@@ -1,4 +1,4 @@
-"""Turns that record the fate of a handoff, with or without a transition."""
+"""Turns that record the outcome of a handoff, with or without a transition."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from gatechart.values.frozen import replaced
 
 REQUESTED: Final = "handoff.requested"
 NOTED: Final = "noted"
-"""Key in the payload of dead mail about a handoff: only the chart has yet to handle it."""
+"""Key in the payload of dead mail about a handoff: the outcome is recorded, and the chart has yet to handle it."""
 
-_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # events by which a chart learns the result of a handoff
+_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # events that report the result of a handoff to a chart
 
 
 async def reacted(
@@ -71,7 +71,7 @@ async def reacted(
 async def _taken(
     graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...], services: Any
 ) -> Macrostep | None:
-    """Take the transitions that the event enables; return None if there are none, whatever guards would say.
+    """Take the transitions that the event enables; return None if there are none, whatever the result of guards.
 
     Usually a waiting state is simply left. Then the context is not read, and the plan that showed this is taken.
     """
@@ -97,7 +97,7 @@ def unmoved(
     effects: tuple[Effect, ...] = (),
     status: Status | None = None,
 ) -> TurnRecord:
-    """Return a turn that only records the fate of a handoff; the agent stays where it is."""
+    """Return a turn that only records the outcome of a handoff; the agent stays in its states."""
     entered = previous.entered if status is None else ()
     after = replaced(
         previous,
@@ -111,7 +111,7 @@ def unmoved(
 
 
 def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | None:
-    """Find the handoff that mail is about, in which the agent has this part. The peer or the agent itself sent it."""
+    """Find the handoff of some mail, with the agent on the given side. The peer or the agent itself sent the mail."""
     wanted, own = event.payload.get("handoff"), previous.agent_id
     known = (each for each in previous.handoffs if each.side is side and event.sender in (each.peer, own))
     return next((each for each in known if each.id == wanted), None)
@@ -124,7 +124,7 @@ def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
 
 
 def is_noted(name: EventName, payload: Payload, sender: AgentId | None) -> bool:
-    """Tell whether mail reports the result of a handoff that only the chart has yet to handle."""
+    """Return whether mail reports the result of a handoff that is recorded, and that the chart has yet to handle."""
     return sender is not None and NOTED in payload and "handoff" in payload and name.startswith(_NAMES)
 
 
@@ -141,7 +141,7 @@ def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
 
 
 def keeps(turn: TurnRecord, dead: Mail) -> bool:
-    """Tell whether the turn keeps the mail as dead, rather than having handled it after all."""
+    """Return whether the turn keeps the mail as dead; False if the turn has handled it after all."""
     return any(isinstance(each, ReplaceMail) and each.number == dead.number for each in turn.effects)
 
 
@@ -173,7 +173,7 @@ def delegated(
 ) -> Standing:
     """Offer work to the agents that the given states invoke, if the states became active outside a turn.
 
-    Offers that an invoke has made already stay. Raises what the functions that make packets raise.
+    Offers that an invoke has made already stay. Errors of the functions that make packets propagate.
     """
     context, log = committed_context(graph, after), TurnLog(after.configuration)
     log.selectors = graph.selectors

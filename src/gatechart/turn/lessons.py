@@ -1,4 +1,4 @@
-"""What the keeper of a graph's lessons is told: of each attempt to get out, and what it came to."""
+"""Report each escape attempt and its outcome to the agent that keeps the graph's lessons."""
 
 from __future__ import annotations
 
@@ -27,39 +27,40 @@ _LONGEST_NAME: Final = 120  # characters
 
 
 def attempt_told(scene: Scene) -> Send:
-    """Return what tells of an attempt: which calls failed lately, and where the agent went round."""
-    called = (each for each in _entries(scene.snapshot.trail.text) if isinstance(each, Called))
-    calls = [each for each in called if not each.is_refused]  # a refusal says nothing of the tool
-    tools = _tallied((each.tool, each.ok) for each in calls)
-    errors = _tallied((f"{each.tool} {each.error}", False) for each in calls if not each.ok and each.error)
+    """Return the lesson of an attempt: the calls that failed recently, and the states of the agent's loop."""
+    called = (entry for entry in _entries(scene.snapshot.trail.text) if isinstance(entry, Called))
+    calls = [call for call in called if not call.is_refused]  # a refusal is no evidence about the tool
+    tools = _tallied((call.tool, call.ok) for call in calls)
+    errors = _tallied((f"{call.tool} {call.error}", False) for call in calls if not call.ok and call.error)
     failed = scene.failed_states
-    block = (each for each in scene.block if each.get("event"))
-    moves = (f"{each['event']} --> {state}" for each in block for state in each["states"] if state in failed)
+    block = (move for move in scene.block if move.get("event"))
+    moves = (f"{move['event']} --> {state}" for move in block for state in move["states"] if state in failed)
     places = _tallied((name, False) for name in dict.fromkeys((*failed, *moves)))
-    able = [(each, can) for each in calls for can in scene.tool(each.tool).capabilities]
-    kinds = ((f"{can} {each.error}", False) for each, can in able if not each.ok and each.error)
-    capabilities = _tallied((*((can, each.ok) for each, can in able), *kinds))
+    able = [(call, can) for call in calls for can in scene.tool(call.tool).capabilities]
+    kinds = ((f"{can} {call.error}", False) for call, can in able if not call.ok and call.error)
+    capabilities = _tallied((*((can, call.ok) for call, can in able), *kinds))
     told = {"tools": tools, "errors": errors, "places": places, "capabilities": capabilities}
     return _send(scene.snapshot, f"tried:{scene.snapshot.version}", told)
 
 
 def judgements(previous: Snapshot, after: Escapes, trail: str, leaves: Sequence[StateName]) -> Iterator[Send]:
-    """Yield what tells what attempts came to that a turn has judged.
+    """Yield the lessons for attempts whose outcome this turn decided.
 
-    after: the record after the turn. trail: text of the agent's trail since its newest attempt. leaves: where it is.
+    after: the record after the turn. trail: text of the agent's trail since its newest attempt. leaves: its active
+    leaves.
     """
-    pending = {each.number for each in previous.trail.escapes.tried if each.came_to is CameTo.PENDING}
+    pending = {attempt.number for attempt in previous.trail.escapes.tried if attempt.came_to is CameTo.PENDING}
     if pending:
-        for each in after.tried:
-            if each.number in pending and each.came_to is not CameTo.PENDING:
-                yield _judged(each, previous, trail, leaves)
+        for attempt in after.tried:
+            if attempt.number in pending and attempt.came_to is not CameTo.PENDING:
+                yield _judged(attempt, previous, trail, leaves)
 
 
 def _judged(attempt: Tried, agent: Snapshot, trail: str, leaves: Sequence[StateName]) -> Send:
     is_good = attempt.came_to is CameTo.PROGRESS
-    moves = [each for each in _entries(trail) if isinstance(each, Moved)]
-    led = moves if is_good else moves[:1]  # one in vain tells only of where it led itself
-    names = (name for each in led for state in each.states for name in (state, f"{each.event} --> {state}"))
+    moves = [entry for entry in _entries(trail) if isinstance(entry, Moved)]
+    judged = moves if is_good else moves[:1]  # a failed attempt is evidence only about its own move
+    names = (name for move in judged for state in move.states for name in (state, f"{move.event} --> {state}"))
     places: Iterable[StateName] = (*names, *(leaves if is_good else ()))
     told = {
         "strategies": _tallied([(f"{attempt.signal} {attempt.strategy}", is_good)]),
@@ -69,17 +70,17 @@ def _judged(attempt: Tried, agent: Snapshot, trail: str, leaves: Sequence[StateN
 
 
 def _send(agent: Snapshot, what: str, told: Payload) -> Send:
-    """Address a lesson. Its id is of this agent alone."""
+    """Address a lesson. Its id is unique to this agent."""
     return Send(f"{LESSONS_AGENT}{agent.graph}", LEARN, told, f"{what}:{life_of(agent)}")
 
 
 def life_of(agent: Snapshot) -> str:
-    """Return what tells an agent from a later one with the same id, 24 hexadecimal digits."""
+    """Return 24 hexadecimal digits that distinguish an agent from a later one with the same id."""
     return sha256(f"{agent.agent_id} {agent.started}".encode(errors="surrogatepass")).hexdigest()[:24]
 
 
 def _tallied(found: Iterable[tuple[str, bool]]) -> dict[str, list[int]]:
-    """Count by name what went well and what did not; only so many names, the first ones."""
+    """Count successes and failures by name, for at most the first `_MOST_TOLD` names."""
     counts: dict[str, list[int]] = {}
     for name, is_good in found:
         if name in counts or len(counts) < _MOST_TOLD:

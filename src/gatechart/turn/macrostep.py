@@ -1,4 +1,4 @@
-"""The microsteps of a turn: transitions are chosen, their plans followed, and raised events handled.
+"""The microsteps of a turn: choose transitions, follow their plans, and handle raised events.
 
 Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/, `mainEventLoop`.
 """
@@ -92,12 +92,12 @@ class Macrostep:
         self.turn = turn
         self.transfers = transfers  # counts of the graph's transfers so far
         self.trail = trail
-        self.fired: FiredSignal | None = None  # what was noticed at the end of the turn
+        self.fired: FiredSignal | None = None  # the signal detected at the end of the turn
         self.event = turn.event  # the event of the current microstep
         self.plans: list[Plan] = []  # plans followed so far
         self.taken: list[str] = []
         self.guard_errors: list[GuardError] = []
-        self.explanations: list[str] = []  # of guards that said no
+        self.explanations: list[str] = []  # by guards that denied a transition
         self.is_final = False
         self.left: list[StateName] = []  # states whose timers and invokes end with the turn
         self.attended: list[StateName] = []  # states whose timers and invokes start with the turn
@@ -120,13 +120,13 @@ class Macrostep:
         return Status.FAILED if self.failed_in else Status.DONE
 
     async def react(self) -> None:
-        """Take the transitions that the turn's event enables, then those that follow from them."""
+        """Take the transitions that the turn's event enables, then the transitions that follow."""
         await self._step(self.event.name)
         if self._raised or self._has_eventless:
             await self._settle()
 
     async def take(self, plan: Plan) -> None:
-        """Take the planned transitions, then those that follow from them."""
+        """Take the planned transitions, then the transitions that follow."""
         self._note_taken(plan)
         await self.enter(plan)
 
@@ -143,7 +143,7 @@ class Macrostep:
         return bool(self.taken)
 
     async def answer(self, signal: Event) -> bool:
-        """Take the transitions for a signal, then those that follow. Return whether there was one for it."""
+        """Take the transitions for a signal, then the transitions that follow. Return whether the signal had any."""
         self.event = self.log.signal = signal
         is_taken = await self._step(signal.name, is_raised=True)
         await self._settle()
@@ -167,7 +167,7 @@ class Macrostep:
             raise failure.failed(self.turn.agent_id, self.turn.event.name) from error
 
     def refusal(self) -> Refusal:
-        """Say why no transition was taken."""
+        """Explain why no transition was taken."""
         name = self.turn.event.name
         asked = [edge for edges in candidates(self.graph, self.configuration, name) for edge in edges]
         reason = RefusalReason.NO_TRANSITION
@@ -304,7 +304,7 @@ class Macrostep:
                 return
 
     def _attend(self, plan: Plan) -> None:
-        """Note which states begin and end. A state that is entered and left within the turn does neither."""
+        """Record which states the turn enters and leaves. A state entered and left in one turn counts as neither."""
         passed = {state for state in plan.left if state in self.attended}
         self.left += [state for state in plan.left if state not in passed]
         self.attended = [state for state in self.attended if state not in passed] + list(plan.attended)
@@ -374,7 +374,7 @@ def active_states(graph: AnyGraph, configuration: Sequence[StateName]) -> frozen
 
 
 def agrees(answer: object, guard: str) -> bool:
-    """Tell whether a guard agrees. Raises TypeError if it returned an awaitable, which is neither true nor false."""
+    """Return whether a guard agrees. Raises TypeError if it returned an awaitable, which is neither true nor false."""
     if answer is not True and answer is not False:
         _refuse_awaitable(guard, answer, "a guard answers at once")
     return bool(answer)

@@ -1,4 +1,4 @@
-"""Payloads of declared events: what guards and actions get as `event.data`, and what is wrong with a payload."""
+"""Payloads of declared events: read them as `event.data` for guards and actions, and report invalid ones."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from gatechart.values.frozen import replaced, value
 
 @value
 class TypedEvent(Event):
-    """An event with its payload as its type reads it."""
+    """An event with the payload read by its declared type."""
 
     data: Any = None
 
 
 def with_data(event: Event, data: Any) -> Event:
-    """Return the event with its payload as its type reads it."""
+    """Return the event with the payload read by its declared type."""
     return TypedEvent(event.name, event.payload, event.time, event.id, event.sender, event.operator_reason, data)
 
 
 def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
-    """Return the payload as its declared type reads it, a model or JSON values; None if it is not declared.
+    """Return the payload read by its declared type, a model or JSON values; None if the event is not declared.
 
     Raises PayloadError, and UndeclaredEventError if the graph is closed to events that are not declared.
     """
@@ -56,9 +56,9 @@ def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
 
 
 def with_marks(graph: AnyGraph, event: Event) -> Event:
-    """Return the event, read as its declared type says, with each secret in its payload marked.
+    """Return the event, read by its declared type, with each secret in its payload marked.
 
-    What was sent as plain JSON has no marks of its own.
+    A payload sent as plain JSON arrives without marks.
     """
     declared = graph.event_types.get(event.name)
     takes = None if declared is None else declared.takes
@@ -88,9 +88,9 @@ def refused_as(
 
 
 def check_declared(graph: AnyGraph, outcome: Outcome) -> None:
-    """Raise PayloadError or UndeclaredEventError if the event was refused for what the graph declares.
+    """Raise PayloadError or UndeclaredEventError if the event was refused because of the graph's declarations.
 
-    Such an event was refused whatever the agent's state: its sender is mistaken.
+    Such an event is refused in every state of the agent: the error is the sender's.
     """
     event, refusal = outcome.event, outcome.refusal
     if refusal is None:
@@ -116,7 +116,7 @@ def _by_model(graph: AnyGraph, declared: EventType, text: str) -> Any:
             return model.model_validate_json(text, by_alias=True, by_name=True)
     except ValidationError as error:
         raise _misfit(graph, declared, problems_of(error)) from error
-    except Exception as error:  # of a validator; its text may be private
+    except Exception as error:  # from a validator; its text may be private
         raise _misfit(graph, declared, (f"reading it raised {type(error).__name__}",)) from error
 
 

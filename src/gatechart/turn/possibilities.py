@@ -1,4 +1,4 @@
-"""What can happen to an agent now: guards are asked as in a turn, on a context of their own, and nothing is done."""
+"""List the events that an agent could take now. Guards run as in a turn, on a separate context, without effects."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def without_room(asked: AcceptedEvent) -> AcceptedEvent:
 
 
 def _asked(graph: AnyGraph, event: EventName, payload: Payload | None, now: datetime) -> Event:
-    """Return the event that guards are asked about. Raises as `payload_data` does."""
+    """Return the event to pass to guards. Raises the errors of `payload_data`."""
     if payload is None:
         check_known(graph, event)
         return _UnknownEvent(graph, event, now)
@@ -109,7 +109,7 @@ class _PayloadReadError(BaseException):
 
 
 class _UnknownEvent(Event):
-    """An event whose payload is not known yet. Reading it ends the guard, and is noted even if the guard goes on."""
+    """An event with an unknown payload. Reading it ends the guard, and is noted even if the guard continues."""
 
     __slots__ = ("_has_data", "_reads")
 
@@ -145,14 +145,14 @@ class _UnknownEvent(Event):
 
 
 class _Inquiry:
-    """The questions about one agent, as it is now."""
+    """The evaluation of events against one agent's current snapshot."""
 
     def __init__(self, graph: AnyGraph, snapshot: Snapshot) -> None:
         self._graph = graph
         self._snapshot = snapshot
 
     def answer(self, event: Event) -> AcceptedEvent:
-        """Return what the event would do."""
+        """Return the effect that the event would have."""
         groups = candidates(self._graph, self._snapshot.configuration, event.name)
         found = [tuple(self._group(edges, event)) for edges in groups]
         several = tuple({each.label: each for group in found for each in group}.values())
@@ -182,7 +182,7 @@ class _Inquiry:
         return "; ".join(dict.fromkeys(reasons))
 
     def _guard(self, edge: Edge, event: Event) -> PossibleTransition:
-        """Ask the guard of a transition, with a context that no other guard has."""
+        """Evaluate the guard of a transition, with a context that no other guard sees."""
         ask = edge.ask
         if ask is None:
             return PossibleTransition(edge.label, edge.targets, Agrees.YES)

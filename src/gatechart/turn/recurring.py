@@ -10,11 +10,11 @@ from gatechart.turn.macrostep import Macrostep
 from gatechart.values import Event, EventName, Every, StateName, Timer
 
 DUE = "due"
-"""Key in the payload of a recurring timer: the moment at which it was due, from which the next one follows."""
+"""Key in the payload of a recurring timer: its due time, from which the next one is computed."""
 
 
 def first_timers(node: Node, now: datetime) -> list[Timer]:
-    """Return the recurring timers that start with the entry of a state."""
+    """Return the recurring timers that start when a state is entered."""
     found = ((event, every.next_after(now)) for event, every in node.recurring)
     return [_timer(event, due, node.name) for event, due in found if due is not None]
 
@@ -30,12 +30,12 @@ def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) ->
 
 
 def is_skipped(every: Every, event: Event) -> bool:
-    """Tell whether the timer was missed and is not made up for."""
+    """Return whether the timer missed its moment and skips it instead of catching up."""
     return every.is_skipped(_due_of(event), event.time)
 
 
 def set_next(macrostep: Macrostep, state: StateName, every: Every) -> None:
-    """Set the next timer, unless the turn has ended the state; one that it has entered again begins anew."""
+    """Set the next timer, unless the turn has left the state; entering the state again restarts its timers."""
     event = macrostep.turn.event
     if not macrostep.is_final and state not in macrostep.left:
         due = every.following(_due_of(event), event.time)
@@ -49,4 +49,4 @@ def _timer(event: EventName, due: datetime, state: StateName) -> Timer:
 
 def _due_of(event: Event) -> datetime:
     due = event.payload.get(DUE)
-    return event.time if due is None else datetime.fromisoformat(due)  # a rehearsal may send it without
+    return event.time if due is None else datetime.fromisoformat(due)  # a rehearsal may send the event without it

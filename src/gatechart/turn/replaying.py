@@ -1,4 +1,4 @@
-"""A recorded turn taken again: which of the ways to take a turn it was, by what is known of it afterwards."""
+"""Replay a recorded turn: find from its record which function ran it, and run that again."""
 
 from __future__ import annotations
 
@@ -25,18 +25,20 @@ async def replay_turn(
     services: Any,
     migrations: Sequence[PacketMigration],
 ) -> TurnRecord | Outcome | Rejection | Void:
-    """Take the turn of a recorded event. Its time, ids and random numbers are those of the record.
+    """Replay the turn of a recorded event. Time, ids and random numbers come from the record.
 
-    before: None for the turn that started the agent. Raises what `begin` and `take_mail` raise.
+    before: None for the turn that started the agent. Raises the errors of `begin` and `take_mail`.
     """
     if before is None:
         return await _begun(graph, event, agent_id, services, migrations)
-    if asks_for_choice(event, agent_id) or event.name.startswith(ESCAPE):  # what was chosen is not of the chart alone
+    if asks_for_choice(event, agent_id) or event.name.startswith(
+        ESCAPE
+    ):  # the choice did not depend on the chart alone
         return unmoved(before, event, before.handoffs)
     told = _told_of(before, event)
     if told is None:
         return await take_mail(graph, before, event, services, migrations)
-    others = tuple(each for each in before.handoffs if each is not told)
+    others = tuple(handoff for handoff in before.handoffs if handoff is not told)
     return await reacted(graph, before, event, others, (), services)
 
 
@@ -54,9 +56,9 @@ async def _begun(
 
 
 def _told_of(before: Snapshot, event: Event) -> OpenHandoff | None:
-    """Return the handoff of which the event tells in the words of the chart, as the history keeps it.
+    """Return the handoff that an event of the chart reports, in the form that the history keeps.
 
-    None for mail about handoffs in the words of the agents, which is processed as when it came.
+    None for handoff mail between agents, which is processed as it was on arrival.
     """
     if event.sender is None or event.name == ACCEPTED or "packet" in event.payload:
         return None

@@ -1,4 +1,4 @@
-"""What a turn goes back to when the answer to a signal raises."""
+"""A savepoint to which a turn rolls back when the answer to a signal raises."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from gatechart.context import read_context, write_context
 from gatechart.turn.macrostep import Macrostep, use_in_turn
 from gatechart.turn.turn_context import TurnLog
 
-_QUEUE: Final = ("raised", "_raised")  # one object under two names; it is empty whenever a turn has come to rest
+_QUEUE: Final = ("raised", "_raised")  # one object under two names; it is empty once the microsteps are done
 
 
 class Savepoint:
-    """A turn as it was when it had come to rest, before the chart answered a signal."""
+    """The state of a turn after its microsteps, before the chart answers a signal."""
 
     __slots__ = ("_context", "_kind", "_log", "_steps")
 
@@ -23,7 +23,7 @@ class Savepoint:
         self._log = _contents(macrostep.log, TurnLog.__slots__)
 
     def restore(self, macrostep: Macrostep) -> None:
-        """Take back everything that has happened in the turn since. Its random numbers go on."""
+        """Undo every change of the turn since the savepoint. The stream of random numbers is not reset."""
         macrostep.log.raised.clear()
         for name, content in self._log.items():
             setattr(macrostep.log, name, content)
@@ -34,6 +34,6 @@ class Savepoint:
 
 
 def _contents(holder: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the contents of attributes, lists and dictionaries copied."""
+    """Return the values of attributes, with lists and dictionaries copied."""
     contents = {name: getattr(holder, name) for name in names if name not in _QUEUE}
-    return {name: each.copy() if isinstance(each, list | dict) else each for name, each in contents.items()}
+    return {name: value.copy() if isinstance(value, list | dict) else value for name, value in contents.items()}

@@ -1,4 +1,4 @@
-"""Mail that tells the trail of an agent what happened in its invokes. The chart does not see it."""
+"""Mail that reports events of an agent's invokes to its trail. The chart does not see it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from gatechart.values.texts import shortened
 
 CALL: Final[EventName] = f"{TRAIL}call"
 BEGAN: Final[EventName] = f"{TRAIL}began"
-"""Event of a call that is about to be made, so that the agent does not go back over it without knowing of it."""
+"""Event of a call that is about to be made, so that a rollback past the call takes it into account."""
 NOTE: Final[EventName] = f"{TRAIL}note"
 STEP: Final[EventName] = f"{TRAIL}step"
 WAIT: Final[EventName] = f"{TRAIL}wait"
 DUE: Final[EventName] = f"{TRAIL}due"
-"""Event of the timer by which detectors are asked again though nothing happened; also its key."""
+"""Event of the timer that evaluates detectors when nothing else happens; also its key."""
 
 EVENTS: Final = frozenset((CALL, BEGAN, NOTE, STEP, WAIT, DUE))
 FIELDS: Final = ("tool", "measure", "action")
-"""Fields of which each payload that tells of an entry has one."""
+"""Each payload with a trail entry has one of these fields."""
 
 
 def payload_of(entry: Called | Noted | Reasoned | Waited) -> tuple[EventName, dict[str, Any]]:
-    """Return the name and the payload of the event that tells of an entry, as JSON values."""
+    """Return the name and the payload, as JSON values, of the event that reports an entry."""
     match entry:
         case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms, until_ms):
             told = {"tool": tool, "arguments": arguments, "ok": ok, "outcome": outcome, "error": error}
@@ -52,19 +52,19 @@ def payload_of(entry: Called | Noted | Reasoned | Waited) -> tuple[EventName, di
 def payload_during(
     entry: Called | Noted | Reasoned | Waited, invocation: Invocation
 ) -> tuple[EventName, dict[str, Any]]:
-    """Return what `payload_of` does, with the entry of the state in which the invoke told it."""
+    """Return the result of `payload_of`, with the invoke's state and the epoch of its entry in the payload."""
     event, payload = payload_of(entry)
     return event, {**payload, "state": invocation.state, "epoch": invocation.epoch}
 
 
 def is_late(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether an invoke told it in a state that the agent has left since."""
+    """Return whether an event is from an invoke of a state that the agent has since left."""
     told = event.payload
     return "epoch" in told and (told["state"], told["epoch"]) not in snapshot.entered
 
 
 def entries_told(event: Event) -> tuple[TrailEntry, ...]:
-    """Return the entries of which an event tells; none if it is no event for the trail."""
+    """Return the trail entries in an event; empty if the event is not for the trail."""
     told = event.payload
     match event.name:
         case "trail.call":

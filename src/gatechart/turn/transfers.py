@@ -1,4 +1,4 @@
-"""The counts of transfers as turns change them: choices made, choices refused, and what came back. Pure."""
+"""Update the counts of transfers in a turn: choices made, choices refused, and their results. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gatechart.values import TRANSFER, Event, StateName, TransferCount, Transfer
 from gatechart.values.frozen import replaced
 
 MOST_VISITS: Final = 8
-"""How many of a state's choices are kept, each with what came back."""
+"""Maximum number of choices that are kept for a state, each with its result."""
 
 LONGEST_SAID: Final = 1_000  # characters of an event in a line
 
-_TELLING: Final = ("result", "message", "details", "arguments")  # of the framework's payloads, what they are about
+_TELLING: Final = ("result", "message", "details", "arguments")  # the main fields of the framework's payloads
 
 
 def counted(
@@ -25,9 +25,9 @@ def counted(
 ) -> TransferCounts:
     """Return the counts after a microstep.
 
-    explanations: of guards that said no, which are the reasons where a choice is refused.
+    explanations: by the guards that denied a transition; they are the reasons for a refused choice.
     """
-    after = {each.state: each for each in counts}
+    after = {count.state: count for count in counts}
     for state in graph.choosing:
         count = before = after.get(state) or TransferCount(state)
         if plan.taken and _is_reset(graph, state, event):
@@ -44,7 +44,7 @@ def counted(
 
 def _is_reset(graph: AnyGraph, state: StateName, event: Event) -> bool:
     transfers = graph.nodes[state].transfers
-    return transfers is not None and any(matches(each, event.name) for each in transfers.resets_on)
+    return transfers is not None and any(matches(pattern, event.name) for pattern in transfers.resets_on)
 
 
 def _chosen(count: TransferCount, edge: Edge, event: Event, explanations: Sequence[str]) -> TransferCount:
@@ -69,12 +69,12 @@ def _entered(count: TransferCount, event: Event) -> TransferCount:
 
 
 def reentered(counts: TransferCounts) -> TransferCounts:
-    """Return the counts of an agent whose states are entered anew without an event, as by a rollback."""
-    return tuple(replaced(each, refused="", why="") for each in counts)
+    """Return the counts of an agent whose states are re-entered without an event, as by a rollback."""
+    return tuple(replaced(count, refused="", why="") for count in counts)
 
 
 def told_by(event: Event) -> str:
-    """Return what an event says, in a line: its name, and the part of its payload that it is about."""
+    """Describe an event in a line: its name, and the main field of its payload."""
     payload = event.payload
     about: Any = next((payload[name] for name in _TELLING if payload.get(name)), None)
     if about is None and not event.name.startswith(TRANSFER):

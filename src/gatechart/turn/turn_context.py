@@ -111,7 +111,7 @@ class Failure:
 
 
 def refusal_raised(refused: Event, refusal: Refusal) -> Raised:
-    """Return the event `error.refused` that tells which event a turn refuses, and why."""
+    """Return the event `error.refused`, with the event that a turn refuses and the reason."""
     payload = {
         "event": refused.name,
         "payload": refused.payload,
@@ -164,15 +164,15 @@ class TurnLog:
     )
 
     def __init__(self, left: tuple[StateName, ...] = ()) -> None:
-        self.left = left  # leaves in which the turn began
+        self.left = left  # active leaves at the start of the turn
         self.active: frozenset[StateName] = frozenset()  # active states, not only leaves, at the current action
         self.raised: deque[Raised] = deque()  # events for later microsteps
         self.asked: list[Send | Timer | CancelTimer | Offer] = []  # effects requested so far
         self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # waiting states and invokes, by handoff
         self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by handoff id
-        self.signal: Event | None = None  # that the chart answers at the end of the turn
-        self.progressed: list[str] = []  # what actions said of progress
-        self.selectors: Mapping[str, Any] = {}  # functions of the graph with which targets are chosen, by name
+        self.signal: Event | None = None  # the signal for the chart to answer at the end of the turn
+        self.progressed: list[str] = []  # progress that actions reported
+        self.selectors: Mapping[str, Any] = {}  # the graph's functions for choosing targets, by name
         self.steps = 0  # steps taken by content of a document, see gatechart.contrib.scxml
 
 
@@ -283,7 +283,7 @@ class Turn(Generic[ServicesT]):
         return timer_key
 
     def cancel(self, key: str) -> None:
-        """Drop the timer with this key, unless it has fired already. Raises PayloadError for an impossible key."""
+        """Cancel the timer with this key, unless it has fired already. Raises PayloadError for an invalid key."""
         sought_id(key, "key")
         # A timer set in this same turn is not stored yet, so it is dropped here.
         self._log.asked[:] = [asked for asked in self._log.asked if not (isinstance(asked, Timer) and asked.key == key)]
@@ -311,9 +311,9 @@ class Turn(Generic[ServicesT]):
         withdraws the offer.
 
         to, at: the graph and one of its entry points; or `Best(...)` alone, and the target is chosen after the turn. If
-            it uses functions, they are those of a `Handoff(Best(...))` that the graph declares.
+            it uses functions, the graph must declare them in a `Handoff(Best(...))`.
         agent: an existing agent of the graph; a new one if None.
-        packet: what is handed on; built from the context if None.
+        packet: the content of the handoff; built from the context if None.
         reason: the packet's if None.
         mode: "transfer" gives the work away, "delegate" waits for its result.
         deadline: for the acceptance of a transfer, or for the result of a delegation; a delay or an aware datetime.
@@ -422,9 +422,9 @@ class Turn(Generic[ServicesT]):
         self._log.concluded[handoff] = conclusion(taken[handoff], status, details, result)
 
     def progressed(self, by: str = "") -> None:
-        """Tell the signals of the graph that the agent gets on with its work.
+        """Report progress of the agent's work to the signals of the graph.
 
-        by: what was done, such as the id of a task. Raises PayloadError if no store can keep the text.
+        by: the completed step, such as the id of a task. Raises PayloadError if no store can keep the text.
         """
         self._log.progressed.append(checked_words(by, "progressed"))
 
