@@ -1,4 +1,4 @@
-"""The choice of whom to hand work to: filters, scores, and why it came out as it did. Pure."""
+"""Choose the target for handed-on work: filters, scores, and an explanation of the choice. Pure."""
 
 from gatechart.selection.asking import problem_of, words_of_packet
 from gatechart.selection.choose import choose

@@ -1,4 +1,4 @@
-"""The candidates of choices that follow each other, and what their text scores promise, for thousands at once.
+"""The candidates of successive choices and the promises of their text scores, for thousands of candidates at once.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -22,7 +22,7 @@ class Among:
     __slots__ = ("_begins", "_groups_given", "_order", "group_of", "groups", "ids", "places")
 
     def __init__(self, candidates: Iterable[str], groups: Mapping[str, str]) -> None:
-        """candidates: one or more ids. groups: of the candidates that are in one."""
+        """candidates: one or more ids. groups: the group of each candidate that has one."""
         np = numpy()
         self.ids, self._groups_given = tuple(candidates), groups
         self.places = {each: place for place, each in enumerate(self.ids)}
@@ -35,11 +35,11 @@ class Among:
         self._begins = np.searchsorted(self.group_of[self._order], np.arange(len(self.groups)))
 
     def are(self, candidates: Iterable[str], groups: Mapping[str, str]) -> bool:
-        """Tell whether these are the candidates, in the same order, and their groups."""
+        """Return whether the candidates, their order and their groups are the same."""
         return self.ids == tuple(candidates) and self._groups_given == groups
 
     def promised(self, text_scores: Mapping[str, float]) -> NDArray[float64]:
-        """Return what `gatechart.selection.promises.promised` does, of each candidate."""
+        """Return the result of `gatechart.selection.promises.promised` for each candidate."""
         np = numpy()
         scores = np.maximum(np.fromiter(text_scores.values(), float, len(self.ids)), 0.0)
         best = self._most(scores)
@@ -51,7 +51,7 @@ class Among:
         return promised
 
     def firsts(self, priors: NDArray[float64]) -> NDArray[Any]:
-        """Return the place of the candidate of each group that is promised most; the first by name of equal ones."""
+        """Return the index of the candidate with the highest promise in each group; the first by name of equal ones."""
         np = numpy()
         is_most = (priors == self._most(priors)[self.group_of])[self._order]
         places = np.where(is_most, np.arange(len(is_most)), len(is_most))

@@ -1,4 +1,4 @@
-"""How well a text fits each candidate, by vectors that a function of the user's makes of texts."""
+"""Score the fit between a text and each candidate by embeddings, which a function of the application computes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from gatechart.selection.features import Rarity, features
 from gatechart.selection.texts import MOST_TEXTS, TOGETHER, Least, blended, documents_of
 
 Embed: TypeAlias = Callable[[Sequence[str]], Iterable[Iterable[float]]]
-"""Makes a vector of each text, all of one length. Called outside of turns, with many texts at once."""
+"""Returns a vector for each text, all of one length. Called outside of turns, with many texts at once."""
 
 Vector: TypeAlias = "array[float]"  # of length 1, or of zeros
 
 LEAST_EMBEDDED: Final = 0.3
-"""The score from which on a text fits, where candidates have too few texts to tell."""
+"""The minimum score of a match if the candidates have too few texts to estimate one."""
 
-_LOST: Final = 0.05  # of the candidates' own texts may score less than the threshold
-_ENOUGH: Final = 20  # texts to tell a threshold from
-_COMPARED: Final = 500  # texts that it is told from, at most
+_LOST: Final = 0.05  # share of the candidates' own texts that may score below the threshold
+_ENOUGH: Final = 20  # minimum number of texts to estimate a threshold
+_COMPARED: Final = 500  # maximum number of texts for the estimate
 _NONE: Final[Mapping[str, Vector]] = MappingProxyType({})
 _RETURN: Final = "return for each text, in order, finite numbers, always equally many"
 
 
 class EmbeddingIndex:
-    """Tells how well a text fits each candidate by cosines of vectors, and by nothing else.
+    """Scores the fit between a text and each candidate by cosines of vectors only.
 
-    A score has the same two parts as that of a TextIndex. A cosine below 0 counts as 0. Scores of one function mean
-    something else than those of another, so the threshold is told from the candidates' own texts unless it is given:
-    95 % of them reach it when they are compared with the other texts of their candidate.
+    A score has the same two parts as a score of TextIndex. A cosine below 0 counts as 0. Scores of different functions
+    are not comparable, so the threshold is estimated from the candidates' own texts unless it is given: 95 % of them
+    reach it in a comparison with the other texts of their candidate.
 
     >>> index = EmbeddingIndex({"a": ["aa"], "b": ["b"]}, lambda texts: [(t.count("a"), t.count("b")) for t in texts])
     >>> index.scores("aaab")["a"] > index.scores("aaab")["b"]
@@ -52,10 +52,10 @@ class EmbeddingIndex:
         known: Mapping[str, Vector] = _NONE,
         least: float | None = None,
     ) -> None:
-        """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do.
+        """texts: samples, descriptions and names of capabilities of each candidate, by its id.
 
         known: the `vectors` of an earlier index with the same function; only other texts are embedded.
-        Raises EmbeddingError if the function returns something else than vectors, and what it raises.
+        Raises EmbeddingError if the function returns anything but vectors. Errors of the function propagate.
         """
         self._embed = embed
         self._ids = tuple(sorted(texts))
@@ -69,7 +69,7 @@ class EmbeddingIndex:
     def scores(self, text: str) -> dict[str, float]:
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text is blank.
 
-        Raises EmbeddingError if the function returns something else than vectors, and what it raises.
+        Raises EmbeddingError if the function returns anything but vectors. Errors of the function propagate.
         """
         if not text.strip():
             return dict.fromkeys(self._ids, 0.0)
@@ -79,7 +79,7 @@ class EmbeddingIndex:
         return blended(self._ids, together, lambda at: _best(asked, self._candidates[at]))
 
     def features_of(self, text: str) -> Mapping[str, float]:
-        """Return the features of a text; one is worth the more the fewer candidates have it."""
+        """Return the features of a text; the fewer candidates have a feature, the higher its weight."""
         return self._rarity.weighed(features(text))
 
     def _check_length(self, asked: Vector) -> None:
@@ -92,7 +92,7 @@ class EmbeddingIndex:
         return own[int(len(own) * _LOST)] if len(own) >= _ENOUGH else LEAST_EMBEDDED
 
     def _own_scores(self) -> Iterator[float]:
-        """Yield scores of texts with the others of their candidate, one of each candidate before the second of any."""
+        """Yield the score of each text with its candidate's other texts: first texts of all candidates, then second."""
         for place in range(max(map(len, self._candidates), default=0)):
             for vectors in self._candidates:
                 if place < len(vectors) > 1:
@@ -102,7 +102,7 @@ class EmbeddingIndex:
 
 
 def static_embeddings(folder: str | Path) -> Embed:
-    """Return the function that embeds texts by the static model in a folder, as model2vec saves it.
+    """Return a function that embeds texts by a static model in a folder, as saved by model2vec.
 
     Nothing is downloaded. Raises EmbeddingError if the folder holds no such model, and ExtraMissingError.
     """

@@ -1,4 +1,4 @@
-"""Explanations of choices: what is told of candidates that fell out, the words for a choice, its bounded JSON."""
+"""Explanations of choices: reasons for excluded candidates, a text for the choice, and its bounded JSON."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gatechart.values import Candidate, Explanation, Judged, Needs, Payload
 from gatechart.values.frozen import replaced
 
 MOST_TOLD: Final = 100
-"""Candidates that an explanation tells of; the rest is counted."""
+"""Maximum number of candidates in an explanation; the others are counted."""
 
 MOST_BYTES: Final = 32_768
-"""Bytes of an explanation's JSON at most."""
+"""Maximum size of an explanation's JSON, in bytes."""
 
 _LONGEST: Final = 1_000  # characters of details
 
@@ -37,10 +37,10 @@ def explained(
 ) -> Explanation:
     """Return the explanation of a choice.
 
-    fallen: in the order of the filters. judged: those that passed, the chosen one first. tied: ids of those that are as
-        good as the best one, itself included. probability: with which the chosen one was chosen. place: among the best
-        few, of the one that was drawn to explore; 0 if none was. behind: how many come after it, whatever their scores,
-        since they were registered.
+    fallen: candidates excluded by filters, in the order of the filters. judged: candidates that passed, the chosen one
+        first. tied: ids of the candidates that tie for the best, including the best one. probability: of the choice.
+        place: rank among the best few of the candidate drawn to explore; 0 if none was drawn. behind: number of
+        registered candidates that rank after the chosen one whatever their scores.
     """
     told = (*judged, *islice(_nearest(fallen), MOST_TOLD - len(judged)))
     drawn_from = tuple(tied[:MOST_TOLD]) if len(tied) > 1 else ()
@@ -51,9 +51,10 @@ def explained(
 
 
 def _nearest(fallen: Fallen) -> Iterator[Judged]:
-    """Yield what is told of those that fell out: who passed more filters is nearer to a match, and comes first."""
+    """Yield the excluded candidates with their reasons. Candidates that passed more filters come first."""
     for name, (candidates, reasons) in reversed(fallen.items()):
-        yield from (Judged(each.id, fell=f"{name}: {why}") for each, why in zip(candidates, reasons, strict=True))
+        excluded = zip(candidates, reasons, strict=True)
+        yield from (Judged(candidate.id, fell=f"{name}: {why}") for candidate, why in excluded)
 
 
 def _details(
@@ -82,7 +83,7 @@ def _details(
 
 
 def _named_ones(entries: Sequence[str], fallen: Fallen) -> str:
-    """Tell why none of those that were asked for by name gets the work."""
+    """Explain why no candidate that was requested by name gets the work."""
     why = {each.id: each.fell for each in _nearest(fallen) if each.id in entries}
     return "; ".join(
         f"{each} is left out by {why[each]}" if each in why else f"{each} is not there" for each in entries
@@ -107,7 +108,7 @@ def needs_text(needs: Needs) -> str:
 
 
 def explanation_json(explanation: Explanation) -> Payload:
-    """Return an explanation as JSON values of at most MOST_BYTES: it tells of fewer candidates if need be."""
+    """Return an explanation as JSON values of at most MOST_BYTES, with fewer candidates if necessary."""
     while True:
         plain: dict[str, Any] = _adapter().dump_python(explanation, mode="json", exclude_defaults=True)
         if len(to_json(plain)) <= MOST_BYTES:

@@ -1,4 +1,4 @@
-"""Choices that are drawn now and then from the best few, so that recorded choices can tell what others would do."""
+"""Occasional draws among the best few candidates, so that other policies can be evaluated from recorded choices."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Drawn:
 class Exploring:
     """Choose the best candidate, and in some cases one of the best few, with known probabilities.
 
-    Without it, every choice is the best one by the scores in use, and nothing can be told about other scores.
-    share: of the choices that are drawn. among: how many of the best they are drawn from, each as probably.
+    Without exploration, every choice is the best one by the scores in use, and other scores cannot be evaluated.
+    share: share of choices that are drawn. among: number of the best candidates to draw from, with equal probability.
     """
 
     share: float = 0.1
     among: int = 3
 
     def probabilities(self, scores: Mapping[str, float]) -> dict[str, float]:
-        """Return with what probability each candidate is chosen; those with none are left out.
+        """Return the probability of each candidate, without candidates of probability 0.
 
         >>> Exploring(0.3).probabilities({"a": 0.9, "b": 0.5, "c": 0.4, "d": 0.1})
         {'a': 0.8, 'b': 0.1, 'c': 0.1}
@@ -57,7 +57,7 @@ class Exploring:
 
 
 def was_drawn(probability: float) -> bool:
-    """Tell from the probability of what was chosen whether a draw chose it, and not the scores."""
+    """Return whether a draw made the choice, not the scores, judging by the probability of the choice."""
     return probability <= _LIKELY
 
 

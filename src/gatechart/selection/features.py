@@ -1,4 +1,4 @@
-"""What a text is compared by: its words, pairs of words, and the short strings that its words are made of."""
+"""The features of a text for comparisons: its words, pairs of words, and short substrings of words."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Final
 from gatechart.values.texts import UNSPACED, marks
 
 LONGEST: Final = 4_000
-"""Characters of a text that count; what follows does not."""
+"""Maximum number of characters that count in a text; the rest is ignored."""
 
-GRAMS: Final = (3, 4)  # lengths of strings within a word, whose ends count as a space
+GRAMS: Final = (3, 4)  # lengths of substrings of a word; each end of the word counts as a space
 UNSPACED_GRAMS: Final = (1, 2, 3)  # within a run of a script that writes no spaces
-WORD_WEIGHT: Final = 1.5  # of words and pairs of words, where that of a string is 1
+WORD_WEIGHT: Final = 1.5  # of words and pairs of words; a substring has weight 1
 WORD: Final = "_"
-"""How the feature of a word begins, and no other."""
+"""The prefix of features that are words."""
 
-_PAIR: Final = "+"  # how that of a pair of words begins, and no other
+_PAIR: Final = "+"  # the prefix of features that are pairs of words
 _HEAVY: Final = (WORD, _PAIR)
 
 _TOKEN: Final = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
@@ -47,12 +47,12 @@ def features(text: str) -> Mapping[str, float]:
 
 
 def words_of(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return those of the features that are words."""
+    """Return only the features that are words."""
     return {name: each for name, each in weights.items() if name[0] == WORD}
 
 
 def spoken(name: str) -> str:
-    """Return a name as the words that it is made of.
+    """Split a name into words.
 
     >>> spoken("QUERY_order"), spoken("CheckOut")
     ('query order', 'check out')
@@ -61,24 +61,24 @@ def spoken(name: str) -> str:
 
 
 def scaled(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return weights in the same proportions, whose squares add up to 1."""
+    """Scale weights in proportion, so that their squares add up to 1."""
     length = sqrt(sum(each * each for each in weights.values()))
     return {name: each / length for name, each in weights.items()} if length else {}
 
 
 class Rarity:
-    """Tells how rare features are among candidates: worth more the fewer have one, and most where none has it."""
+    """The rarity of features among candidates: the fewer candidates have a feature, the higher its weight."""
 
     __slots__ = ("_most", "_of")
 
     def __init__(self, candidates: Iterable[Iterable[Mapping[str, float]]]) -> None:
-        """candidates: the features of the texts of each."""
+        """candidates: for each candidate, the features of its texts."""
         found = [set().union(*each) for each in candidates]
         self._most = log(1 + len(found)) + 1
         self._of = {name: self._most - log(1 + count) for name, count in Counter(chain.from_iterable(found)).items()}
 
     def weighed(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """Return the weights of features by how rare they are, too, whose squares add up to 1."""
+        """Multiply weights by the rarity of their features, scaled so that their squares add up to 1."""
         of, most = self._of.get, self._most
         return scaled({name: each * of(name, most) for name, each in weights.items()})
 
@@ -111,7 +111,7 @@ def _features_in(text: str) -> Iterator[str]:
 
 @lru_cache(20_000)
 def _features_of(token: str) -> tuple[str, ...]:
-    """Of a word; or of a run of a script without spaces, where two characters stand for a word."""
+    """Return the features of a word, or of a run of a script without spaces, where two characters count as a word."""
     if _IS_UNSPACED.match(token):
         words = [token[at : at + 2] for at in range(max(len(token) - 1, 1))]
         return *(WORD + each for each in words), *_grams(token, UNSPACED_GRAMS)

@@ -1,4 +1,4 @@
-"""The filters of a selection: each says of candidates why they are left out."""
+"""The filters of a selection: each returns the reasons for excluding candidates."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from gatechart.values import LOWEST_TIER, Candidate, Obstacle, Reason
 from gatechart.values.profiles import is_same_language
 
 Column: TypeAlias = list[str]
-"""For each candidate why it is left out; "" if it is not. An empty list leaves nobody out."""
+"""The reason for excluding each candidate; "" if it passes. An empty list passes every candidate."""
 
 Fallen: TypeAlias = dict[str, tuple[Sequence[Candidate], Sequence[str]]]
-"""Candidates that fell out, by the name of the filter, and the reason of each. Filters come in the order of asking."""
+"""The excluded candidates and their reasons, by the name of the filter, in the order of evaluation."""
 
 BuiltIn: TypeAlias = Callable[[Question, Sequence[Candidate]], Column]
 
 MISFIT: Final = "left out"
-"""Why a filter of a user's own leaves somebody out, if it does not say."""
+"""The reason for an exclusion by a custom filter that gives none."""
 
 _LONGEST: Final = 200  # characters of a reason
 _NOBODY: Final[Column] = []
 _DOWN: Final = frozenset({Obstacle.FAILURE, Obstacle.UNKNOWN_GRAPH})
-"""The obstacles by which an attempt says that its target does not work, rather than that it does not want to."""
+"""The obstacles that mean that the target of an attempt is broken, rather than unwilling."""
 
 _TROUBLE: Final = frozenset({Reason.TOOL_FAILURE, Reason.TIMEOUT})
-"""The reasons by which the agent that asks says that what it works with does not work."""
+"""The reasons that mean that the tools or services of the requesting agent are broken."""
 
 
 def filtered(question: Question) -> tuple[Sequence[Candidate], Fallen]:
-    """Return the candidates that pass all filters, and those that do not: each falls out by the first one only.
+    """Return the candidates that pass all filters, and the excluded ones: each is excluded by the first filter only.
 
     Raises ValueError for an unknown name of a filter, and SelectionFunctionError.
     """
@@ -83,12 +83,12 @@ def _entry(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _open(question: Question, candidates: Sequence[Candidate]) -> Column:
-    is_named = bool(question.terms.entries)  # what is excluded is still reached by its name
+    is_named = bool(question.terms.entries)  # an excluded entry can still be requested by name
     return ["" if each.is_open and (is_named or not each.is_excluded) else _decided(each) for each in candidates]
 
 
 def _decided(candidate: Candidate) -> str:
-    """Say what an operator decided against a candidate, with the reason if one was given."""
+    """Describe an operator's decision against a candidate, with the reason if there is one."""
     decision = "excluded by an operator" if candidate.is_open else "closed"
     return f"{decision}: {candidate.mark_reason}"[:_LONGEST] if candidate.mark_reason else decision
 
@@ -157,7 +157,7 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _begun(packet: HandoffPacket) -> str:
-    """Return the entry point at which the agent that asks began; empty if the packet does not tell."""
+    """Return the entry point at which the requesting agent started; empty if the packet does not contain it."""
     if not packet.path:
         return ""
     step = packet.path[-1]
@@ -214,7 +214,7 @@ def _text(question: Question, candidates: Sequence[Candidate]) -> Column:
     sampled, described = least.sampled, least.described
     leasts = [sampled if each.profile.samples else described for each in candidates]
 
-    @cache  # to format each of a thousand scores would take as long as the rest of the choice
+    @cache  # formatting a thousand scores would take as long as the rest of the choice
     def why(hundredths: int, least: float) -> str:
         return f"{hundredths / 100:.2f} is below {least:.2f}"
 
@@ -249,7 +249,7 @@ class _Targets:
         return bool(self._ids or self._doors)
 
     def include(self, candidate: Candidate) -> bool:
-        """Tell whether one of the attempts was made with the candidate."""
+        """Return whether the candidate was the target of one of the attempts."""
         if candidate.id in self._ids:
             return True
         door = (candidate.graph, candidate.entry_point)
@@ -257,7 +257,7 @@ class _Targets:
 
 
 def _failed_groups(question: Question) -> frozenset[str]:
-    """Return the groups of failed targets, and that of the agent that asks because what it works with has failed."""
+    """Return the groups of failed targets, and the requesting agent's group if its tools or services have failed."""
     packet = question.packet
     failed = _Targets(each for each in (*packet.attempts, *question.failed) if each.obstacle in _DOWN)
     groups = {each.profile.group for each in question.candidates if failed.include(each)} if failed else set()
@@ -286,7 +286,7 @@ ALWAYS: Final[dict[str, BuiltIn]] = {
     "place": _place,
     "breaker": _breaker,
 }
-"""The filters that always apply, in the order in which they are asked: a candidate falls out by the first."""
+"""The filters that always apply, in the order of evaluation: the first one that objects excludes a candidate."""
 
 ON_REQUEST: Final[dict[str, BuiltIn]] = {"person": _person, "local": _local}
 """Filters for selections that name them."""

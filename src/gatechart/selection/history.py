@@ -1,4 +1,4 @@
-"""How near a problem is to work that went well with a candidate."""
+"""The similarity between a problem and a candidate's earlier successful work."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gatechart.selection.observations import Observation, difference, unpacked
 from gatechart.selection.performance import SUCCESS
 
 NEWEST: Final = 100
-"""Pieces of work that went well that count for one candidate: the newest."""
+"""Maximum number of successes that count for one candidate: the newest."""
 
 
 class HistoryIndex:
-    """Work that went well, by the features of its texts. It changes with the observations that it follows."""
+    """An index of successful work by the features of its texts. It is mutable, and follows the observations."""
 
     __slots__ = ("_at", "_candidates", "_numbers", "_observations", "_own")
 
     def __init__(self, observations: Sequence[Observation] = ()) -> None:
-        """observations: oldest first; those whose reward is no success do not count."""
+        """observations: oldest first; observations whose reward does not count as a success are ignored."""
         self._observations = observations
         self._candidates: list[str] = []  # by number of the text; empty if it does not count any more
         self._numbers: dict[str, int] = {}  # by id of the observation, of texts that count
@@ -30,7 +30,7 @@ class HistoryIndex:
             self._add(observation)
 
     def following(self, observations: Sequence[Observation]) -> HistoryIndex:
-        """Return the index of other observations: this one, if there are only newer ones, and old ones that left."""
+        """Return the index of other observations: this one, updated, if they only add newer and drop old ones."""
         left, came = difference(self._observations, observations)
         is_newer = tuple(came) == tuple(observations[len(observations) - len(came) :])
         is_erasure = bool(left) and not came
@@ -56,7 +56,7 @@ class HistoryIndex:
             self._at[bucket].append((number, weight))
 
     def scores(self, features: str) -> dict[str, float]:
-        """Return for each candidate with work that went well how near a text is to the nearest of it, from 0 to 1."""
+        """Return the similarity of a text to each candidate's most similar success, from 0 to 1."""
         near: dict[int, float] = defaultdict(float)
         for place, weight in _scaled(unpacked(features)):
             for number, other in self._at.get(place, ()):

@@ -1,4 +1,4 @@
-"""What work needs, by what a selection declares and by what its packet says."""
+"""The needs of work, from the declaration of its selection and from its packet."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gatechart.values import Needs, Reason
 
 
 def needs_of(best: Best, packet: HandoffPacket) -> Needs:
-    """Return what the work in a packet needs: what the selection declares, and what the first rule that applies adds.
+    """Return the needs of the work in a packet: the declared needs, plus the needs of the first rule that applies.
 
-    Raises what a function in place of the needs raises.
+    If the needs are given by a function, its errors propagate.
     """
     return _declared(best, packet).joined(_ruled(best, packet) or Needs())
 
 
 def terms_of(best: Best, packet: HandoffPacket) -> SelectionTerms:
-    """Return the terms of a selection with the needs of the work in a packet, as the packet carries them."""
+    """Return the terms of a selection with the needs of the work, in the form that a packet carries."""
     ruled = _ruled(best, packet)
     needs = _declared(best, packet).joined(ruled or Needs())
     return terms_with(best, needs).model_copy(update={"no_rule": bool(best.rules) and ruled is None})

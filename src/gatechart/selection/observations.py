@@ -1,4 +1,4 @@
-"""What learning keeps of earlier choices: bounded, erasable, and all that a learned model is made of."""
+"""The observations of earlier choices for learning: bounded, erasable, and the only input of a learned model."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from zlib import crc32
 from gatechart.values.frozen import value
 
 BUCKETS: Final = 1 << 16
-"""Places over which the features of texts are spread by a hash of their names."""
+"""Number of buckets for the features of texts, by a hash of their names."""
 
 MOST_FEATURES: Final = 128
-"""Features of a text that are kept: the heaviest."""
+"""Maximum number of features that are kept for a text: the heaviest."""
 
 MOST: Final = 1_000
-"""Observations of a group of candidates, or of one without a group, that are kept: the newest."""
+"""Maximum number of observations that are kept for a group, or for a candidate without one: the newest."""
 
 MOST_IN_ALL: Final = 10_000
-"""Observations of all of them together that are kept: the newest."""
+"""Maximum number of observations that are kept in all: the newest."""
 
 _MANY: Final = 64  # removed observations; beyond that, sets are compared by ids
 _AT: Final = attrgetter("at")
@@ -34,9 +34,9 @@ _PAIR: Final = ">Hb"  # bucket, weight
 
 
 def packed(features: Mapping[str, float]) -> str:
-    """Return features of a text in the form in which an observation keeps them, of at most 512 characters.
+    """Return the features of a text in the stored form of an observation, of at most 512 characters.
 
-    features: weights by name, such as those that `Likeness.features_of` returns: rare ones must weigh more.
+    features: weights by name, such as the result of `Likeness.features_of`: rare features must weigh more.
 
     >>> unpacked(packed({"re": 0.6, "ref": 0.8})) == unpacked(packed({"ref": 0.8, "re": 0.6}))
     True
@@ -55,40 +55,42 @@ def unpacked(features: str) -> tuple[tuple[int, int], ...]:
     """Return bucket and weight of each feature. Raises ValueError for a text that `packed` did not write."""
     try:
         return tuple((place, weight) for place, weight in iter_unpack(_PAIR, b64decode(features, validate=True)))
-    except Exception as error:  # struct and base64 each have their own
+    except Exception as error:  # struct and base64 raise different errors
         raise ValueError("these are no packed features; write them with packed()") from error
 
 
 @value
 class Observation:
-    """What came of one choice."""
+    """The outcome of one choice."""
 
-    id: str  # of the handoff, which counts once
+    id: str  # of the handoff; each handoff counts once
     candidate: str  # that was chosen
     at: datetime  # of the outcome; aware
     prior: float  # the reward that its text score promised; see `gatechart.selection.promises.promised`
     reward: float  # from 0 to 1
     features: str  # of the text, packed
-    departs: bool = False  # whether the text scores alone would have chosen one of another group; not if it was drawn
-    group: str = ""  # of candidates that learn together, such as the entry points of a graph; the candidate if empty
-    owners: tuple[str, ...] = ()  # the user, and the agents, with whom it is erased
-    rival: str = ""  # the candidate that would have been chosen next; see `gatechart.selection.learned.rival_of`
+    departs: bool = (
+        False  # whether the text scores alone would have chosen another group; False if the candidate was drawn
+    )
+    group: str = ""  # candidates that learn together, such as the entry points of a graph; the candidate alone if empty
+    owners: tuple[str, ...] = ()  # the user and the agents whose erasure erases it
+    rival: str = ""  # the runner-up; see `gatechart.selection.learned.rival_of`
     rival_group: str = ""
 
     @property
     def learner(self) -> str:
-        """Its group; its candidate if it is of none."""
+        """The group; the candidate if it has no group."""
         return self.group or self.candidate
 
     def as_json(self) -> list[Any]:
-        """Return it as JSON, from which `read` makes an equal one."""
+        """Return the observation as JSON; `read` restores an equal one."""
         at, owners = self.at.isoformat(), list(self.owners)
         choice = [self.id, self.candidate, at, self.prior, self.reward, self.features, self.departs, self.group, owners]
         return [*choice, self.rival, self.rival_group]
 
     @classmethod
     def read(cls, stored: list[Any]) -> Observation:
-        """Return what `as_json` wrote."""
+        """Restore an observation from the JSON of `as_json`."""
         name, candidate, at, prior, reward, features, leaves, group, owners, *rival = stored
         moment = datetime.fromisoformat(at)
         return cls(name, candidate, moment, prior, reward, features, leaves, group, tuple(owners), *rival)
@@ -96,12 +98,12 @@ class Observation:
 
 @value
 class Observations:
-    """A bounded set of observations, the oldest first. Equal sets are equal, in whatever order they were made."""
+    """A bounded set of observations, oldest first. The order in which they are added does not affect equality."""
 
     items: tuple[Observation, ...] = ()
 
     def added(self, *more: Observation) -> Observations:
-        """Return the set with more observations, without those that are too many.
+        """Return the set with more observations, reduced to the bounds.
 
         Of two with the same id, the newer one stays.
         """
@@ -119,7 +121,7 @@ class Observations:
         """Return the set of observations. Faster than `added` if most of them are in this set already."""
         listed = tuple(items)
         wanted = {item.id: item for item in listed}
-        if len(wanted) < len(listed):  # a handoff that was offered to several: the newest outcome counts
+        if len(wanted) < len(listed):  # a handoff offered to several candidates: the newest outcome counts
             return Observations().added(*listed)
         stayed = tuple(item for item in self.items if wanted.get(item.id) is item)
         known = {item.id for item in stayed}
@@ -135,7 +137,7 @@ class Observations:
     def with_newest(self, one: Observation, own: Sequence[int]) -> tuple[Observations, tuple[Observation, ...]]:
         """Return the set with an observation that is newer than all of these, and the observations that it displaced.
 
-        own: where the observations of its learner are, oldest first.
+        own: the indexes of its learner's observations, oldest first.
         """
         if len(own) >= MOST:
             oldest = own[0]
@@ -145,23 +147,23 @@ class Observations:
         return Observations((*self.items[first:], one)), self.items[:first]
 
     def without(self, owner: str) -> Observations:
-        """Return the set without those of a user, or of an agent: as if they had never been made."""
-        return Observations(tuple(each for each in self.items if owner not in each.owners))
+        """Return the set without the observations of a user or an agent, as if they had never existed."""
+        return Observations(tuple(item for item in self.items if owner not in item.owners))
 
     def by_learner(self) -> dict[str, tuple[Observation, ...]]:
-        """Return the observations of each group, or of each candidate without one, the oldest first."""
-        found: dict[str, list[Observation]] = defaultdict(list)
-        for each in self.items:
-            found[each.learner].append(each)
-        return {learner: tuple(each) for learner, each in found.items()}
+        """Return the observations of each group, or of each candidate without a group, oldest first."""
+        by_learner: dict[str, list[Observation]] = defaultdict(list)
+        for item in self.items:
+            by_learner[item.learner].append(item)
+        return {learner: tuple(items) for learner, items in by_learner.items()}
 
     def as_json(self) -> list[list[Any]]:
-        """Return them as JSON, from which `read` makes an equal set."""
-        return [each.as_json() for each in self.items]
+        """Return the set as JSON; `read` restores an equal set."""
+        return [item.as_json() for item in self.items]
 
     @classmethod
     def read(cls, *stored: Iterable[list[Any]]) -> Observations:
-        """Return the set that one or several lists of `as_json` make together."""
+        """Restore a set from one or several lists of `as_json`."""
         return cls().added(*map(Observation.read, chain.from_iterable(stored)))
 
 
@@ -173,13 +175,13 @@ def _by_age(items: Iterable[Observation]) -> Iterator[Observation]:
 
 
 def _bounded(items: Iterable[Observation]) -> tuple[Observation, ...]:
-    """Return those that are not too many, of their learner or in all. Oldest first, as they came."""
+    """Return the newest observations within the bounds per learner and in all. Input and result are oldest first."""
     kept: list[Observation] = []
     counts: dict[str, int] = defaultdict(int)
-    for each in reversed(tuple(items)):
-        counts[each.learner] += 1
-        if counts[each.learner] <= MOST:
-            kept.append(each)
+    for item in reversed(tuple(items)):
+        counts[item.learner] += 1
+        if counts[item.learner] <= MOST:
+            kept.append(item)
     return tuple(reversed(kept[:MOST_IN_ALL]))
 
 
@@ -188,7 +190,7 @@ def difference(
 ) -> tuple[Sequence[Observation], Sequence[Observation]]:
     """Return the removed and the added observations, in their order.
 
-    Most often a few left and a few newer ones came, which costs hardly more than to compare two tuples.
+    In the usual case, few were removed and few newer ones added: this costs hardly more than comparing two tuples.
     """
     left: list[Observation] = []
     here, there = 0, 0

@@ -13,10 +13,10 @@ from gatechart.values.frozen import replaced, value
 
 AT_FIRST: Final = 1.0
 SUCCESS: Final = 0.5
-"""The reward from which on work counts as a success."""
+"""The minimum reward of work that counts as a success."""
 
 MOST_KINDS: Final = 50
-"""Kinds of problems that are counted for one candidate; further ones count in its overall performance alone."""
+"""Maximum number of problem kinds for a candidate; further kinds count only in its overall performance."""
 
 
 def after(performance: float, reward: float) -> float:
@@ -31,7 +31,7 @@ def after(performance: float, reward: float) -> float:
 
 @value
 class Performance:
-    """How the work of a candidate went, overall and for each kind of problem."""
+    """The performance of a candidate, overall and for each kind of problem."""
 
     overall: float = AT_FIRST
     kinds: tuple[tuple[str, float], ...] = ()

@@ -1,4 +1,4 @@
-"""What text scores promise: the reward that is expected of each candidate before anything is learned."""
+"""The promises of text scores: the expected reward of each candidate before anything is learned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 NO_GROUPS: Final[Mapping[str, str]] = MappingProxyType({})
 
 BELIEVED: Final = 0.85
-"""The part of its share that a text score promises; the more, the more outcomes it takes to depart from it."""
+"""The factor on a text score's share in its promise; the higher, the more outcomes it takes to depart from it."""
 
 
 def promised(text_scores: Mapping[str, float], groups: Mapping[str, str] = NO_GROUPS) -> dict[str, float]:

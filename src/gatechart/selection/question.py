@@ -1,4 +1,4 @@
-"""What a choice is about, as filters and scorers see it."""
+"""The input of a choice, for filters and scorers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gatechart.values import Candidate, Needs
 from gatechart.values.frozen import value
 
 Functions: TypeAlias = Mapping[str, Callable[[Any, Candidate], Any]]
-"""Filters and scorers of a user's own, by name."""
+"""Custom filters and scorers, by name."""
 
 Scores: TypeAlias = Mapping[str, Mapping[str, float]]
-"""Scores that were computed elsewhere, by scorer and by the candidate's id."""
+"""Precomputed scores, by scorer and by the candidate's id."""
 
 
 @value
@@ -29,12 +29,12 @@ class Question:
     now: datetime
     scores: Scores
     functions: Functions
-    least: Least  # text scores from which on there is a match, unless the terms have their own
-    failed: Sequence[Attempt] = ()  # in earlier turns; nobody of their groups is asked
+    least: Least  # minimum text scores for a match, unless the terms set their own
+    failed: Sequence[Attempt] = ()  # in earlier turns; their groups are left out
 
     @property
     def is_open(self) -> bool:
-        """Whether the terms leave open what the work is about, so that texts have to tell."""
+        """Whether the terms leave the subject of the work open, so that texts decide."""
         return not (self.terms.entries or self.needs.capabilities or self.needs.domains or self.needs.tier)
 
     @property

@@ -1,4 +1,4 @@
-"""What learning would have chosen, had it been switched on while choices were recorded: the gate before it is."""
+"""Rehearse learning on recorded choices, to evaluate it before it is switched on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gatechart.selection.learned import Learned, Scored
 from gatechart.values.frozen import value
 
 JUDGED: Final = 0.75
-"""The part of recorded choices that is judged, the last. Those before only teach."""
+"""The share of recorded choices that is judged: the last ones. Earlier choices are for training only."""
 
 
 @value
 class Rehearsal:
-    """What learning knew and would have chosen at each recorded choice, from those before it alone."""
+    """The model's probabilities and expected rewards at each recorded choice, learned from earlier choices only."""
 
     judged: tuple[Recorded, ...]
     chances: Mapping[str, Mapping[str, float]]  # by id of the handoff, then by candidate
@@ -26,9 +26,9 @@ class Rehearsal:
 def rehearsed(
     learned: Learned, records: Sequence[Recorded], exploring: Exploring = BEST, judged: float = JUDGED
 ) -> Rehearsal:
-    """Return what learning would have chosen at recorded choices, in their order.
+    """Replay recorded choices in order, with the choices that learning would have made.
 
-    judged: the part of the records that is judged, the last; those before only teach.
+    judged: the share of the records that is judged: the last ones. Earlier records are for training only.
     """
     first = round(len(records) * (1.0 - judged))
     model, chances, expected = learned.model(), {}, {}
@@ -50,7 +50,7 @@ def evaluate_learned(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Tell whether learning is better than the text scores alone. `gatechart directory evaluate` shows what it returns.
+    """Evaluate whether learning is better than the text scores alone, as for `gatechart directory evaluate`.
 
     exploring: how both would choose by their scores. Raises ExtraMissingError without numpy.
     """

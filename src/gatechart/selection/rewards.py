@@ -1,4 +1,4 @@
-"""What an outcome of handed-on work is worth, from 0 to 1."""
+"""The reward of an outcome of handed-on work, from 0 to 1."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from gatechart.values import Needs, Reason
 from gatechart.values.frozen import value
 
 CAME_BACK: Final = 0.25
-"""What is left of a reward if the work came back."""
+"""Factor on the reward if the work came back."""
 
 HANDED_ON: Final = 0.5
-"""What is left of a reward for each time the work was handed on again before it ended."""
+"""Factor on the reward for each time the work was handed on again before it ended."""
 
 OVERRUN: Final = 0.8
-"""What is left of a reward if the work took longer, or cost more, than it should have; it counts for each of them."""
+"""Factor on the reward if the work took longer than expected, and again if it cost more than expected."""
 
 ANY_KIND: Final = "any"
 
 
 @value
 class Outcome:
-    """What came of work that was handed on, told when it ends."""
+    """The outcome of handed-on work, reported when it ends."""
 
     is_completed: bool  # otherwise it failed
-    came_back: bool = False  # to whoever had handed it on, or the user came again with the same problem
+    came_back: bool = False  # to the agent that had handed it on, or the user returned with the same problem
     duration_s: float | None = None
-    expected_s: float | None = None  # how long it should have taken at most
+    expected_s: float | None = None  # the maximum expected duration
     cost: float | None = None
-    expected_cost: float | None = None  # what it should have cost at most
+    expected_cost: float | None = None  # the maximum expected cost
     satisfaction: float | None = None  # the user's, from 0 to 1
     handed_on: int = 0  # how often it was handed on again before it ended
 
 
 Reward: TypeAlias = Callable[[Outcome], float]
-"""From 0 to 1. A user can replace `reward_of` by one of these."""
+"""Returns a reward from 0 to 1. An application can replace `reward_of` by such a function."""
 
 
 def reward_of(outcome: Outcome) -> float:
-    """Return what an outcome is worth, from 0 to 1.
+    """Return the reward of an outcome, from 0 to 1.
 
-    Work that failed is worth nothing. What is completed is worth 1, or the mean of 1 and the user's satisfaction, and
-    less if it came back, overran or was handed on again: the reward follows the work to its end, and whoever handed it
-    on gets half of what whoever took it gets.
+    Failed work has reward 0. Completed work has reward 1, or the mean of 1 and the user's satisfaction, and less if it
+    came back, overran or was handed on again: the reward follows the work to its end, and a target that handed the work
+    on gets half the reward of the next target.
 
     >>> reward_of(Outcome(True)), reward_of(Outcome(True, satisfaction=0.5)), reward_of(Outcome(True, handed_on=1))
     (1.0, 0.75, 0.5)
@@ -59,9 +59,9 @@ def reward_of(outcome: Outcome) -> float:
 
 
 def followed(end: Outcome, targets: int) -> tuple[Outcome, ...]:
-    """Return the outcome that counts for each target of a piece of work, the first one first.
+    """Return the outcome for each successive target of a piece of work, the first target first.
 
-    end: what came of the work at last. targets: how many had it, one after the other.
+    end: the final outcome of the work. targets: the number of targets that had it in turn.
 
     >>> [reward_of(each) for each in followed(Outcome(True), 3)]
     [0.25, 0.5, 1.0]

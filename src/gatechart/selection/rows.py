@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 UNIT: Final = 1 << 15
-"""The whole number that stands for a weight of 1. A product of two fits a lane, as do sums up to 4."""
+"""The integer that represents a weight of 1. A product of two fits a lane, as do sums up to 4."""
 
 _LANE: Final = 32  # bits
 _SPARSE: Final = 32  # a row with a weight for fewer than one in so many places is quicker as pairs
@@ -16,17 +16,17 @@ Whole: TypeAlias = dict[str, int]
 
 
 class Rows:
-    """For each feature, its weights at numbered places: a matrix whose columns are asked for all at once.
+    """A matrix of weights with a row for each feature, whose dot products with all columns are computed at once.
 
-    A row is one long integer with 32 bits for each place. To multiply it by a weight and to add it to a sum are two
-    operations for all places together, about 2 µs for 1,000 of them. Rows with few weights are pairs of place and
-    weight. Whole numbers add up to the same in any order, so scores do not depend on it.
+    A row is one long integer with 32 bits for each column. Multiplying it by a weight and adding it to a sum takes two
+    operations for all columns together, about 2 µs for 1,000 columns. Sparse rows are pairs of column and weight.
+    Integer sums do not depend on the order of addition, so neither do scores.
     """
 
     __slots__ = ("_few", "_lanes", "_long", "_places")
 
     def __init__(self, columns: Sequence[Mapping[str, float]]) -> None:
-        """columns: of each place, the weights of features, from 0 to 1."""
+        """columns: for each column, the weights of features, from 0 to 1."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for place, column in enumerate(columns):
             for name, weight in whole(column).items():

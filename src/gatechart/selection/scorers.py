@@ -1,4 +1,4 @@
-"""The scorers of a selection: each says how well candidates suit, from 0 to 1."""
+"""The scorers of a selection: each rates candidates from 0 to 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Column: TypeAlias = list[float]
 BuiltIn: TypeAlias = Callable[[Question, Sequence[Candidate]], Column]
 
 USUAL_PLACES: Final = 10
-"""Pieces of open work that half load a candidate that declares no capacity."""
+"""Number of open pieces of work at half load, for a candidate that declares no capacity."""
 
 
 def columns_of(question: Question, candidates: Sequence[Candidate]) -> list[Column]:
@@ -44,7 +44,7 @@ def _column(name: str, question: Question, candidates: Sequence[Candidate]) -> C
 
 
 def number_in(answer: Any) -> float:
-    """Return the answer of a user's function as a number; NaN if it is none."""
+    """Return the answer of a custom function as a number; NaN if it is not a number."""
     try:
         return float(answer)
     except (TypeError, ValueError, OverflowError):
@@ -52,7 +52,7 @@ def number_in(answer: Any) -> float:
 
 
 def _given(name: str, question: Question, candidates: Sequence[Candidate]) -> Column:
-    """Return scores that were computed elsewhere; 0 for candidates without one."""
+    """Return precomputed scores; 0 for candidates without one."""
     score = question.scores.get(name, {}).get
     return [score(each.id, 0.0) for each in candidates]
 
@@ -99,7 +99,7 @@ BUILT_IN: Final[Mapping[str, BuiltIn]] = {
     "affinity": _affinity,
     "cost": _cost,
 }
-"""The scorers that there are, by name.
+"""The built-in scorers, by name.
 
 text: how near what people say is to what a candidate is for. history: how near it is to work that went well. learned:
 what came of earlier choices. performance: how its work went. load: how free it is. tier: 0 for the lowest, more for

@@ -1,4 +1,4 @@
-"""How well a text fits each candidate, by the words of its samples and descriptions, without a model."""
+"""Score the fit between a text and each candidate by the words of its samples and descriptions, without a model."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from gatechart.values import Candidate
 from gatechart.values.frozen import value
 
 MOST_TEXTS: Final = 100
-"""Texts of a candidate that count: the first."""
+"""Maximum number of texts that count for a candidate: the first."""
 
 NEAR: Final = 50
-"""Candidates whose texts are compared one by one: the nearest by all of their texts together."""
+"""Number of candidates whose texts are compared one by one: the nearest by the sum of their texts."""
 
 TOGETHER: Final = 0.65
-"""What part of a score all texts of a candidate have together; the rest has the one that is most alike."""
+"""The weight of a candidate's texts together in a score; the most similar text has the rest."""
 
-_NOTHING: Final = 1e-6  # a likeness below this is none
+_NOTHING: Final = 1e-6  # a smaller likeness counts as 0
 
 
 @value
 class Least:
-    """The text scores from which on there is a match."""
+    """The minimum text scores for a match."""
 
-    sampled: float  # with a candidate that has samples
-    described: float  # with one that has descriptions alone, which are less like what people say
+    sampled: float  # for a candidate with samples
+    described: float  # for a candidate with descriptions only, which are less similar to users' texts
 
     @classmethod
     def alike(cls, score: float) -> Least:
-        """Return the same score for both."""
+        """Return an instance with the same score for both."""
         return cls(score, score)
 
 
@@ -45,11 +45,11 @@ to none, about half do. Of wishes that belong to a candidate with descriptions a
 
 
 class Likeness(Protocol):
-    """Tells how well a text fits each candidate of a fixed set."""
+    """Scores the fit between a text and each candidate of a fixed set."""
 
     @property
     def least(self) -> Least:
-        """The scores from which on there is a match, unless a selection has its own."""
+        """The minimum scores for a match, unless a selection sets its own."""
         ...
 
     def scores(self, text: str) -> dict[str, float]:
@@ -57,18 +57,18 @@ class Likeness(Protocol):
         ...
 
     def features_of(self, text: str) -> Mapping[str, float]:
-        """Return the features of a text; one is worth the more the fewer candidates have it."""
+        """Return the features of a text; the fewer candidates have a feature, the higher its weight."""
         ...
 
 
 class TextIndex:
-    """Tells how well a text fits each candidate: TF-IDF over words, pairs of words and the strings within them.
+    """Scores the fit between a text and each candidate: TF-IDF over words, pairs of words and substrings of words.
 
-    A score has two parts, both cosines: with the sum of all texts of a candidate, and with the one of them whose words
-    are most alike, which is looked for among the 50 nearest candidates alone. A feature is worth the more the fewer
-    candidates have it; one that none has counts, too, so that a text about something else scores low everywhere.
-    An index depends on its texts alone, not on their order. To build one takes about 0.3 s for 1,000 texts; to ask it,
-    about 1 ms for 1,000 candidates.
+    A score has two parts, both cosines: with the sum of a candidate's texts, and with the candidate's text whose words
+    are most similar; the second part is computed for the 50 nearest candidates only. The fewer candidates have a
+    feature, the higher its weight; features that no candidate has count, too, so that an unrelated text scores low
+    everywhere. An index depends on its texts alone, not on their order. Building it takes about 0.3 s for 1,000 texts;
+    scoring takes about 1 ms for 1,000 candidates.
 
     >>> index = TextIndex({"refunds": ["I want my money back"], "orders": ["Where is my parcel?"]})
     >>> scores = index.scores("please give me back the money")
@@ -79,20 +79,20 @@ class TextIndex:
     __slots__ = ("_everything", "_ids", "_last", "_rarity", "_words", "least")
 
     def __init__(self, texts: Mapping[str, Iterable[str]]) -> None:
-        """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do."""
+        """texts: samples, descriptions and names of capabilities of each candidate, by its id."""
         self.least = LEAST
         self._ids = tuple(sorted(texts))
-        documents = [documents_of(texts[each]) for each in self._ids]
+        documents = [documents_of(texts[candidate]) for candidate in self._ids]
         self._rarity = Rarity(documents)
         self._last: tuple[str, Mapping[str, float]] = "", {}
-        self._everything = Rows([self._sum(each) for each in documents])
-        self._words = tuple(Rows([self._rarity.weighed(words_of(each)) for each in document]) for document in documents)
+        self._everything = Rows([self._sum(document) for document in documents])
+        self._words = tuple(Rows([self._rarity.weighed(words_of(text)) for text in document]) for document in documents)
 
     def scores(self, text: str) -> dict[str, float]:
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text says nothing."""
         found = features(text)
         weighed = self._rarity.weighed(found)
-        self._last = text, weighed  # which learning asks for next
+        self._last = text, weighed  # learning requests these features next
         together = self._everything.sums(whole(weighed))
         words = whole(self._rarity.weighed(words_of(found)))
         return blended(self._ids, together, lambda at: max(self._words[at].sums(words)), UNIT * UNIT)
@@ -111,12 +111,12 @@ class TextIndex:
 
 
 def index_of(candidates: Iterable[Candidate]) -> TextIndex:
-    """Return the index of candidates by what is known of them."""
-    return TextIndex({each.id: texts_of(each) for each in candidates})
+    """Build the index of candidates from their texts."""
+    return TextIndex({candidate.id: texts_of(candidate) for candidate in candidates})
 
 
 def texts_of(candidate: Candidate) -> tuple[str, ...]:
-    """Return what is known of a candidate: its samples, each line of its text, and the names of what it can do.
+    """Return the texts of a candidate: its samples, the lines of its text, and its capabilities and domains in words.
 
     >>> from gatechart.values import Profile
     >>> profile = Profile(capabilities=("query_order",), samples=("where is it",))
@@ -131,10 +131,10 @@ def texts_of(candidate: Candidate) -> tuple[str, ...]:
 def blended(
     ids: Sequence[str], together: Sequence[float], best: Callable[[int], float], unit: float = 1.0
 ) -> dict[str, float]:
-    """Return scores by id, of which both parts are known.
+    """Blend the two parts of each candidate's score. Return the scores by id.
 
-    together: of each candidate, in the order of their ids, the likeness of all its texts. A likeness is from 0 to unit.
-    best: of the one at a place, the likeness of the text that is most alike.
+    together: the likeness of each candidate's texts together, in the order of the ids. A likeness is from 0 to unit.
+    best: returns the likeness of the most similar text, for the candidate at an index.
     """
     scores = dict(zip(ids, map((TOGETHER / unit).__mul__, together), strict=True))
     threshold = max(sorted(together)[-NEAR:][0], unit * _NOTHING) if ids else unit
@@ -145,5 +145,5 @@ def blended(
 
 
 def documents_of(texts: Iterable[str]) -> list[Mapping[str, float]]:
-    """Return the features of different texts that say something, sorted: sums of floats depend on their order."""
+    """Return the features of the distinct nonblank texts, sorted: sums of floats depend on their order."""
     return [each for each in map(features, sorted(set(islice(texts, MOST_TEXTS)))) if each]
