@@ -113,7 +113,7 @@ def static_embeddings(folder: str | Path) -> Embed:
         raise EmbeddingError(f"there is no static model in {str(folder)!r}", remedy)
     try:
         model = StaticModel.from_pretrained(Path(folder))
-    except Exception as error:  # the readers of its files raise errors of their own, without a base
+    except Exception as error:  # the readers of its files raise various errors without a common base
         raise EmbeddingError(f"the static model in {str(folder)!r} cannot be read: {error}", "save it anew") from error
 
     def embed(texts: Sequence[str]) -> Any:

@@ -157,7 +157,7 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
 
 
 def _begun(packet: HandoffPacket) -> str:
-    """Return the entry point at which the requesting agent started; empty if the packet does not contain it."""
+    """Return the entry point of the requesting agent; empty if the packet does not contain it."""
     if not packet.path:
         return ""
     step = packet.path[-1]

@@ -119,8 +119,8 @@ class Learned:
     loss: the maximum loss from choices that depart from the text scores, as a share of the rewards of any 1,000
         consecutive choices. Once the departures among the last 1,000 choices have lost that much, counted as if the
         text scores had been right each time, text scores alone decide until older choices leave the window. So the
-        bound always holds, as far as outcomes are known. Draws of `Exploring` do not count; its share bounds them.
-    deficit: the maximum by which failed departures may outweigh successful ones, as the same share. Text scores then
+        bound always holds, for known outcomes. Draws of `Exploring` do not count; its share bounds them.
+    deficit: the maximum excess of failed departures over successful ones, as the same share. Text scores then
         decide in the same way, long before the loss is reached; if text scores are good, learning starts later.
     ridge: the evidence required to depart from the text scores: with this many observations of the same text, half of
         their difference is believed.

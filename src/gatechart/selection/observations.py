@@ -98,7 +98,7 @@ class Observation:
 
 @value
 class Observations:
-    """A bounded set of observations, oldest first. The order in which they are added does not affect equality."""
+    """A bounded set of observations, oldest first. The order of adding does not affect equality."""
 
     items: tuple[Observation, ...] = ()
 

@@ -39,5 +39,5 @@ class Question:
 
     @property
     def scorer_names(self) -> tuple[str, ...]:
-        """Names of the scorers: in the order in which they decide, or by name if their weighted sum does."""
+        """Names of the scorers: in their deciding order, or sorted by name if their weighted sum decides."""
         return self.terms.order or tuple(sorted(self.terms.weights))  # stored JSON may have its keys in any order

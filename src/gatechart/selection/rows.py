@@ -10,7 +10,7 @@ UNIT: Final = 1 << 15
 """The integer that represents a weight of 1. A product of two fits a lane, as do sums up to 4."""
 
 _LANE: Final = 32  # bits
-_SPARSE: Final = 32  # a row with a weight for fewer than one in so many places is quicker as pairs
+_SPARSE: Final = 32  # a row with a weight in fewer than 1 of 32 columns is faster as pairs
 
 Whole: TypeAlias = dict[str, int]
 
@@ -60,6 +60,6 @@ class Rows:
 
 
 def whole(weights: Mapping[str, float]) -> Whole:
-    """Return the weights in whole units, without those that round to 0."""
+    """Return the weights in whole units, without weights that round to 0."""
     units = {name: round(each * UNIT) for name, each in weights.items()}
     return {name: each for name, each in units.items() if each}
