@@ -1,4 +1,4 @@
-"""The choice of a target for handed-on work: filters, scores, and the explanation of the result. Pure."""
+"""Choose the target for handed-on work: filters, scores, and an explanation of the choice. Pure."""
 
 from gatechart.selection.asking import problem_of, words_of_packet
 from gatechart.selection.choose import choose

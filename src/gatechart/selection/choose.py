@@ -107,7 +107,7 @@ def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
 
 
 def _ranked(deciding: Sequence[Sequence[float]], count: int) -> list[int]:
-    """Return indices, the best first: the first column decides, and each later column breaks the remaining ties."""
+    """Return indices, best first: the first column decides, and later columns break ties."""
     ranked = list(range(count))
     for column in reversed(deciding):
         if column.count(column[0]) == count:  # all are equal
@@ -117,7 +117,7 @@ def _ranked(deciding: Sequence[Sequence[float]], count: int) -> list[int]:
 
 
 def _tied(deciding: Sequence[Sequence[float]], ranked: Sequence[int]) -> list[int]:
-    """Return the indices that equal the first ranked index in every column, itself included."""
+    """Return the indices that tie with the first of the ranked ones, including the first."""
     first = ranked[0]
     return list(takewhile(lambda index: all(column[index] == column[first] for column in deciding), ranked))
 
@@ -133,7 +133,7 @@ def _draw(seed: str, count: int) -> int:
 
 
 def _explored(share: float, contenders: int, seed: str) -> int:
-    """Return the index of the candidate drawn among the best few; 0 except in a share of the choices."""
+    """Return the rank of the candidate drawn among the best few; 0 except in the given share of cases."""
     fraction = _draw(f"{seed}/explore", _RESOLUTION) / _RESOLUTION
     return int(fraction / share * contenders) if fraction < share else 0
 

@@ -1,4 +1,4 @@
-"""Fit of a text to each candidate, measured with text embeddings from a function of the application."""
+"""Score the fit between a text and each candidate by embeddings, which a function of the application computes."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class HistoryIndex:
             self._add(observation)
 
     def following(self, observations: Sequence[Observation]) -> HistoryIndex:
-        """Return the index of other observations. Update and return this one if only newer ones were added."""
+        """Return the index of other observations: this one, updated, if they only add newer and drop old ones."""
         removed, added = difference(self._observations, observations)
         is_newer = tuple(added) == tuple(observations[len(observations) - len(added) :])
         is_erasure = bool(removed) and not added

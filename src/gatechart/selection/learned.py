@@ -1,14 +1,14 @@
-"""Learning of targets for handed-on work from the outcomes of earlier choices: LinUCB over the features of texts.
+"""Learn the best target for work from the rewards of earlier choices: LinUCB over the features of texts.
 
 For each group of candidates (the entry points of a graph), a ridge regression predicts the difference between the
-reward and the promise of the text score. Its standard deviation is the bonus for groups that were tried little. Some
+reward and the reward that the text score promised; its standard deviation is the bonus for rarely chosen groups. Some
 coefficients belong to the group, and some to each candidate (the hybrid form of LinUCB, Li et al., WWW 2010). The
-regressions are in their dual form: over the observations in place of the features, which are far more numerous (Valko
+regressions are in their dual form: over the observations instead of the features, which are far more numerous (Valko
 et al., "Finite-time analysis of kernelised contextual bandits", UAI 2013). A model is a function of its observations,
-so removing observations removes their effect exactly.
+so removing some of them removes their influence exactly.
 
-The reward of a choice is also evidence about the group that would have been chosen next, where the regressions are most
-often wrong: for this text, they expect no more of it than its promise.
+The reward of a choice is also evidence about the runner-up's group, where the regressions are most often wrong: for
+this text, the runner-up is assumed to earn no more than its promise.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -165,11 +165,11 @@ class LearnedModel:
         self._choice = choice
 
     def over(self, observations: Observations) -> LearnedModel:
-        """Return the model of other observations. Quick if they extend the current ones by a few newer ones."""
+        """Return the model of other observations. Fast if they are the current ones and a few newer ones."""
         return self._changed(observations, *difference(self.observations.items, observations.items))
 
     def after(self, *observed: Observation) -> LearnedModel:
-        """Return the model after more outcomes. Quick for a single outcome that is newer than all others."""
+        """Return the model after more outcomes. Fast for a single outcome that is newer than all others."""
         lessons = self._regressions.lessons
         if len(observed) == 1 and self.observations.precedes(observed[0]) and observed[0].id not in lessons.rows:
             own = lessons.indices_of(observed[0].learner)
@@ -220,7 +220,7 @@ class LearnedModel:
     def _learned_and_bonuses(
         self, features: str, choice: _ChoiceNumbers, priors: NDArray[float64]
     ) -> tuple[NDArray[float64], NDArray[float64]]:
-        """Return learned part and bonus of each group. Groups that no bonus could make the best get none."""
+        """Return the learned part and the bonus of each group; 0 as the bonus if no bonus could make the group best."""
         np = numpy()
         most, firsts = self.terms.exploration, choice.among.firsts(priors)
         view = self._regressions.view(features, choice.codes_of(firsts))
@@ -262,7 +262,7 @@ class _ChoiceNumbers:
 def _updated(
     known: Regressions, items: Sequence[Observation], removed: Sequence[Observation], added: Sequence[Observation]
 ) -> Regressions | None:
-    """Update regressions with removed and added observations; None if solving them again is better."""
+    """Update regressions for removed and added observations; None if solving them from scratch is cheaper."""
     differ = len(removed) + len(added)
     if not differ:
         return known

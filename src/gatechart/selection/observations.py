@@ -89,7 +89,7 @@ class Observation:
 
     @classmethod
     def read(cls, stored: list[Any]) -> Observation:
-        """Parse the JSON values of `as_json`."""
+        """Restore an observation from the JSON of `as_json`."""
         name, candidate, at, prior, reward, features, departs, group, owners, *rival = stored
         moment = datetime.fromisoformat(at)
         return cls(name, candidate, moment, prior, reward, features, departs, group, tuple(owners), *rival)
@@ -162,7 +162,7 @@ class Observations:
 
     @classmethod
     def read(cls, *stored: Iterable[list[Any]]) -> Observations:
-        """Parse one or more lists of `as_json`, and merge them into one set."""
+        """Restore a set from one or several lists of `as_json`."""
         return cls().added(*map(Observation.read, chain.from_iterable(stored)))
 
 

@@ -1,4 +1,4 @@
-"""Rehearsal of learning: the choices that it would have made while choices were recorded, to evaluate before use."""
+"""Rehearse learning on recorded choices, to evaluate it before it is switched on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scorers of a selection: each scores the fit of candidates, from 0 to 1."""
+"""The scorers of a selection: each rates candidates from 0 to 1."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _CACHED_NAMES: Final = 1_024  # names of events whose check is cached
 def checked_id(given: str | None, what: str = "id") -> str | None:
     """Return the id unchanged. Raises PayloadError unless it is None or a text that every store can keep.
 
-    what: what the id names, for the error.
+    what: the name of the value in the error.
     """
     return None if given is None else checked_key(given, what)
 

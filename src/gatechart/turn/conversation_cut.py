@@ -1,4 +1,4 @@
-"""Cuts of an agent's conversations: of a list in its context, and of the conversations with its models."""
+"""Cut a block out of an agent's conversations: entries of a list in its context, and messages of its models."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Cut:
     entries: int  # number of entries removed from the list in the context
     context_text: str  # the agent's context without them
     talk: CutTalk | None  # the cut of conversations with models; None if no model took part
-    calls: CallsMade  # calls made during the part that is cut
+    calls: CallsMade  # calls made in the block
 
 
 async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Cut | str:
-    """Return the cut that an escape makes, or why it cannot. go_back: loads the agent as of a version."""
+    """Return the cut for an escape, or why it is not possible. go_back: loads the agent as of a version."""
     calls, talk = _talk(scene, way)
     if isinstance(talk, str):
         return talk
@@ -49,7 +49,7 @@ async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Cut | str:
 
 
 def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]:
-    """Return the calls made since the cut, and the cut of conversations with models.
+    """Return the calls made in the block, and the cut of conversations with models.
 
     In place of the cut: a text if it is not allowed, None if no model took part.
     """
@@ -67,7 +67,7 @@ def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]
 
 
 def _last_before(way: CutBlock) -> int:
-    """Return the newest version before the block: before its first call, if the agent's current state made it."""
+    """Return the last version before the block: before its first call, if a currently active state made that call."""
     return way.since if way.call is None else way.call.version - 1
 
 

@@ -1,4 +1,4 @@
-"""Requests for an escape: a turn sends one to the agent's home for a signal it noticed. `escape_turns` takes one."""
+"""Request an escape from the agent's home when a turn has detected a signal. `escape_turns` carries it out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # a runtime without tools need not import them
 
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
-    """Request an escape from a signal that a turn noticed. Return whether the agent's plan has a strategy for it."""
+    """Have the agent request an escape for a fired signal. Return whether its plan has a strategy for it."""
     if macrostep.trail.escapes.undoing:  # the agent is escaping already
         return False
     if not has_plans(macrostep.graph, macrostep.turn.services):

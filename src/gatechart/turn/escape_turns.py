@@ -1,4 +1,4 @@
-"""The turn of an escape: it tries strategies in order until one applies to the signal that the agent noticed."""
+"""The turn of an escape: try the strategies for a signal in order, until one has an open route."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _SOURCE: Final = ("state", "at")  # whose invoke reported it, or where to restar
 
 
 def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
-    """Return whether the agent itself, or the watchdog, requests an escape with this mail."""
+    """Return whether mail asks the home for an escape. Only the agent itself and the watchdog may ask."""
     name = mail.event if isinstance(mail, Mail) else mail.name
     return name == ESCAPE_DUE and mail.sender in (agent_id, WATCHDOG_AGENT)
 
@@ -85,9 +85,9 @@ def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
 
 
 async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:
-    """Try the next strategies, and return the turn of the first applicable way. It records the skipped ones.
+    """Try the next strategies. Return the turn of the first open route, with the skipped strategies.
 
-    If no way applies, the turn only records why.
+    If no route is open, the turn only records why.
     """
     attempt = _Attempt(scene, tactic, go_back, services)
     if "goes_on" in scene.event.payload:
@@ -118,28 +118,28 @@ class _Attempt:
         self.strategies: list[Strategy] = []  # tried or skipped
         self._go_back = go_back
         self._services = services
-        self._passed: list[Payload] = []  # skipped strategies and ways, each with the reason
-        self.calls = CallsMade(())  # calls that the current way would revert
+        self._passed: list[Payload] = []  # skipped strategies and routes, each with the reason
+        self.calls = CallsMade(())  # calls that the current route would roll back past
         self.is_waiting = False  # whether a skipped strategy can be tried soon
         self._since = 0  # version after which `calls` began
         self._to_alert: list[SendAlert] = []
         self._alerting: list[str] = []  # names of the strategies that alert
 
     def pass_over(self, strategy: Strategy, why: str) -> None:
-        """Record why a strategy, or one of its ways, is skipped."""
+        """Record why a strategy, or one of its routes, is skipped."""
         self._passed.append({"strategy": strategy.name, "why": why})
 
     @property
     def number(self) -> int:
-        """Number of the attempt; if calls must be undone first, the number that it gets afterwards."""
+        """The number of the attempt, now or once its calls are undone."""
         return self.scene.snapshot.trail.escapes.count + 1
 
     def with_news(self, turn: TurnRecord, *lessons: Send) -> TurnRecord:
-        """Return the turn with the attempt's alerts and these lessons among its effects."""
+        """Return the turn with the alerts of the attempt and these lessons."""
         return replaced(turn, effects=(*turn.effects, *self._alerts(), *lessons))
 
     def _alerts(self) -> Iterator[Send]:
-        """Yield the alerts of the attempt, also of a failed one. A repetition of the attempt yields the same ids."""
+        """Yield the alerts of the attempt, also if no route was open. A repeated attempt uses the same ids."""
         scene = self.scene
         agent = scene.snapshot
         details = {name: scene.evidence[name] for name in ("signal", "reason", "evidence")}
@@ -156,7 +156,7 @@ class _Attempt:
             yield from alert_effects(request.sink, alert)
 
     async def first_open(self, strategy: Strategy) -> TurnRecord | None:
-        """Return the turn of the strategy's first applicable way; None if there is none."""
+        """Return the turn of the first open route of a strategy; None if every route is closed."""
         ways = self._ways(strategy)
         while True:
             try:
@@ -172,11 +172,11 @@ class _Attempt:
                 self.pass_over(strategy, turn)
 
     def _ways(self, strategy: Strategy) -> Iterator[Way]:
-        """Yield the strategy's ways. Because this is a generator, it ends when the strategy raises."""
+        """Yield the routes of a strategy. As a generator, it ends once the strategy raises."""
         yield from strategy.ways(self.scene)
 
     async def resume(self, tactic: Tactic) -> TurnRecord | None:
-        """Continue a return whose calls have been undone. Return None if that failed, or if it no longer applies."""
+        """Return the turn of a rollback whose calls have been undone; None if undoing failed or the route is closed."""
         request: Payload = self.scene.event.payload
         name = request["goes_on"]["strategy"]
         strategy = next(
@@ -198,7 +198,7 @@ class _Attempt:
         return None
 
     def without_escape(self) -> TurnRecord:
-        """Return the turn that records why no way applies. It resets the trail, so that the signal can fire again.
+        """Return the turn that records why no route is open. It resets the trail, so that the signal can fire again.
 
         If the watchdog reported the agent as stuck, this turn does not count as activity, so it is not reported again.
         """
@@ -216,7 +216,7 @@ class _Attempt:
         return replaced(finding, tried=tuple(dict.fromkeys((*finding.tried, *self._alerting))))
 
     async def _follow_way(self, strategy: Strategy, way: Way) -> TurnRecord | str:
-        """Return the turn of a way, or why it does not apply; an empty text for a way without a turn."""
+        """Return the turn of a route, or why it is closed; an empty text if the route only sends an alert."""
         match way:
             case NoWay(why):
                 return why
@@ -255,7 +255,7 @@ class _Attempt:
                 return f"{way!r} is no way; yield one of gatechart.values, such as EnterAt(...)"
 
     async def _calls_since(self, way: GoBack | EnterAt) -> CallsMade:
-        """Return the calls that a return would revert. An invoke that was running at that version starts again."""
+        """Return the calls that a route would roll back past. Invokes that were running at the target restart."""
         if isinstance(way, EnterAt):
             self._since = 0
             return self.scene.calls_since(0)
@@ -264,7 +264,7 @@ class _Attempt:
         return self.scene.calls_since(way.version, entered)
 
     async def _undo_before(self, strategy: Strategy, way: GoBack | EnterAt) -> TurnRecord | str:
-        """Return why a return is impossible, or the turn that undoes calls first; an empty text if it can be taken."""
+        """Return why a rollback is closed, or the turn that undoes calls first; an empty text if it is open."""
         keeper = self.scene.kept_by(self._since, self.calls, way.allow)
         if keeper or not self.calls.undoing:
             return keeper
@@ -367,7 +367,7 @@ class _Attempt:
         nudge: str = "",
         awaited: tuple[BreakerWait, ...] = (),
     ) -> TurnRecord:
-        """Return the turn of a way that changes no state. If no work is running, it restarts the active states."""
+        """Return the turn of a route that keeps the agent in its states. If no invoke runs, the states restart."""
         before = self.scene.snapshot
         graph = self.scene.graph
         has_invokes = any(graph.nodes[state].invokes for state, _ in before.entered)
@@ -444,7 +444,7 @@ class _Attempt:
         return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time, reason)
 
     def _escapes_after_return(self, how: str) -> Escapes:
-        """Return the record of escapes after a return, with the keys of the calls that may be repeated."""
+        """Return the record after a rollback, with the keys of the calls that may be repeated."""
         calls, after = self.calls, self._escapes_after(how)
         keys = {key_record.key: key_record for key_record in (*after.keys, *calls.keys)}
         undone = ", ".join(dict.fromkeys(calls.undone))
@@ -460,7 +460,7 @@ def _describe_awaited(awaited: tuple[BreakerWait, ...]) -> str:
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
-    """Add the record of escapes, and the lessons from it, to a turn without a macrostep."""
+    """Add the record of escapes and its lessons to a turn that ran no macrostep."""
     previous, after = turn.previous, turn.snapshot
     lessons = () if previous is None else judgements(previous, escapes, previous.trail.text, after.configuration)
     after = replaced(after, trail=replaced(after.trail, escapes=escapes))

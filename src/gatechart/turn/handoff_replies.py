@@ -1,4 +1,4 @@
-"""Turns that process the answer to a handoff in the agent that offered it."""
+"""Turns that process the outcome of a handoff that the agent offered."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def _handed_over(
 
 
 def _complete_transfers(turn: TurnRecord) -> TurnRecord:
-    """End the accepted transfers that the turn left open, because another agent has their work now."""
+    """Complete the turn: end accepted transfers that are still open, because another agent has their work now."""
     handoffs = turn.snapshot.handoffs
     passed = taken_transfers(handoffs)
     if not passed:

@@ -1,4 +1,4 @@
-"""Turns that record the progress of a handoff, with or without a transition."""
+"""Turns that record the outcome of a handoff, with or without a transition."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def unmoved(
     effects: tuple[Effect, ...] = (),
     status: Status | None = None,
 ) -> TurnRecord:
-    """Return a turn that records the progress of a handoff and keeps the agent's configuration."""
+    """Return a turn that only records the outcome of a handoff; the agent stays in its states."""
     entered = previous.entered if status is None else ()
     after = replaced(
         previous,

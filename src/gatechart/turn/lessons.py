@@ -1,4 +1,4 @@
-"""Lessons for the agent that keeps them for a graph: one per escape attempt, and one for its result."""
+"""Report each escape attempt and its outcome to the agent that keeps the graph's lessons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_NAME: Final = 120  # characters
 
 
 def attempt_lesson(scene: Scene) -> Send:
-    """Return the lesson of an attempt: the calls that failed lately, and the states where the agent repeated itself."""
+    """Return the lesson of an attempt: the calls that failed recently, and the states of the agent's loop."""
     recorded = (call for call in _entries(scene.snapshot.trail.text) if isinstance(call, Called))
     calls = [call for call in recorded if not call.is_refused]  # a refusal is no evidence about the tool
     tools = _tally((call.tool, call.ok) for call in calls)

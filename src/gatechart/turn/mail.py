@@ -70,7 +70,7 @@ def is_about_handoff(mail: Mail | Event) -> bool:
 
 
 def is_word_of_handoff(mail: Mail) -> bool:
-    """Return whether mail is an answer to a handoff, or its withdrawal, for one of its agents."""
+    """Return whether mail reports the outcome of a handoff to one of its agents: an answer, or a withdrawal."""
     is_word = mail.event == WITHDRAWN or mail.event in ANSWERS
     is_from_agent = mail.sender is not None and "handoff" in mail.payload
     return is_word and is_from_agent and not is_noted(mail.event, mail.payload, mail.sender)
@@ -177,7 +177,7 @@ def _is_unhandled_answer(event: Event) -> bool:
 
 
 async def _report_dead_mail(graph: AnyGraph, previous: Snapshot, event: Event, services: Any) -> TurnRecord | Void:
-    """Report dead mail to the agent in a turn. If the chart does not handle the report, the turn only records it."""
+    """Report dead mail to the agent in a turn. If the chart does not handle it, the turn only records it."""
     if previous.status is not Status.ACTIVE:
         return Void()
     if event.payload.get("event") != ESCAPE_DUE:
@@ -203,7 +203,7 @@ def _without_escape(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Snapsh
 
 
 def graph_offered(mail: Mail) -> str:
-    """Return the target graph of an offer, for mail to an agent that does not exist yet."""
+    """Return the graph that an offer names for a new agent, for mail to an agent that does not exist yet."""
     return str(mail.payload.get("target_graph", "unknown"))
 
 

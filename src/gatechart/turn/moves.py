@@ -1,4 +1,4 @@
-"""Moves as trails and detectors see them. A graph's agents repeat the same few moves, so they are cached."""
+"""Moves for trails and detectors. The agents of a graph repeat few distinct moves, so the moves are cached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FACTOR = 0x9E3779B1  # odd and large, so that a move and a payload hardly ever 
 
 @dataclass(slots=True)
 class Move:  # not a frozen value, which would take twice as long to create
-    """The states that a turn entered and its event, without the payload."""
+    """The trail entry of a turn that entered states, without its payload."""
 
     line: str  # the trail's line for it, with its end
     character: str  # for states and event

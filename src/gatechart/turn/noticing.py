@@ -1,4 +1,4 @@
-"""Trail entries that a turn adds, and the signals that fire as a result."""
+"""Extend the trail of an agent in each turn, and detect the signals that fire."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _ENDS: Final = ("done.invoke.", "error.invoke.")
 
 
 def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | None:
-    """Write a turn into the trail of its agent. Return the signal that fires; None if none does.
+    """Add a turn to the trail of its agent. Return the signal that fires; None if none does.
 
-    Every turn of an agent with signals calls this, so it first checks for work that only some turns need.
+    This runs in every turn of an agent with signals, so the common case is checked first.
     """
     watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is None or macrostep.is_final:
@@ -58,9 +58,9 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
 
 
 def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) -> Trail | None:
-    """Return the trail after a turn that only moved the agent; None if a detector needs a full look.
+    """Return the trail after a turn that only moved the agent; None if a detector needs a look.
 
-    Nearly all turns only move the agent. The result equals that of `_fired_by_look`, at a lower cost.
+    This is the fast path for nearly all turns. The trail is the same as after `_fired_by_look`.
     """
     trail, event, graph, after = macrostep.trail, macrostep.turn.event, macrostep.graph, macrostep.configuration
     is_more = after == previous.configuration or trail.working or trail.marks != watch.marks
@@ -90,7 +90,7 @@ def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) ->
 
 
 def _fired_by_look(macrostep: Macrostep, previous: Snapshot | None, watch: Watch) -> FiredSignal | None:
-    """Write a turn into the trail, and show it to the detectors. Return the signal that fires; None if none does."""
+    """Add a turn to the trail and pass a look to the detectors. Return the signal that fires; None if none does."""
     trail, event, graph, terms = macrostep.trail, macrostep.turn.event, macrostep.graph, watch.terms
     before, after = () if previous is None else previous.configuration, macrostep.configuration
     payload = with_marks(graph, event).payload if graph.event_types else event.payload
@@ -160,7 +160,7 @@ def _judge_end(macrostep: Macrostep) -> None:
 
 
 def note_late(macrostep: Macrostep, event: Event) -> None:
-    """Write a report of an invoke whose state was left since into the trail. No detector looks at it."""
+    """Add a late report to the trail, from an invoke of a state that the agent has left. No detector sees it."""
     trail, watch = macrostep.trail, watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is not None:
         entries = entries_from(event)
@@ -282,9 +282,9 @@ def _entries_of(event: Event, payload: Payload, watch: Watch) -> tuple[TrailEntr
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
-    """Return whether the turn entered its initial states again because of the agent itself.
+    """Return whether the turn re-entered its initial states because of the agent's own event.
 
-    An event from another sender brings new information, so entering the states again because of it is harmless.
+    An event from another sender brings new information, so re-entering because of it is harmless.
     """
     return any(plan.entries for plan in macrostep.plans) and not _is_from_outside(event, macrostep.turn.agent_id)
 

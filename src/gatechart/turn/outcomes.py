@@ -1,4 +1,4 @@
-"""Reports to the directory of how work ended that was handed to one of its entries."""
+"""Report to the directory how work ended that was handed to one of its entries."""
 
 from __future__ import annotations
 

@@ -143,14 +143,14 @@ class _UnknownEvent(Event):
 
 
 class _Inquiry:
-    """The questions about one agent in its current state."""
+    """The evaluation of events against one agent's current snapshot."""
 
     def __init__(self, graph: AnyGraph, snapshot: Snapshot) -> None:
         self._graph = graph
         self._snapshot = snapshot
 
     def answer(self, event: Event) -> AcceptedEvent:
-        """Return the effect of the event."""
+        """Return the effect that the event would have."""
         groups = candidates(self._graph, self._snapshot.configuration, event.name)
         by_leaf = [tuple(self._group(edges, event)) for edges in groups]
         transitions = tuple({edge.label: edge for group in by_leaf for edge in group}.values())

@@ -1,4 +1,4 @@
-"""Progress of a turn: as declared by the chart, or inferred from its moves if the chart declares none."""
+"""Decide whether a turn makes progress: as the chart declares, or by its moves if the chart declares nothing."""
 
 from __future__ import annotations
 

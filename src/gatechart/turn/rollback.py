@@ -1,4 +1,4 @@
-"""Turns without an event of the chart: stopping an agent, rolling it back, and forking it from an earlier version."""
+"""Turns without an event of the chart: stop an agent, roll it back, or fork another agent from its past."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stopped(before: Snapshot, now: datetime) -> TurnRecord:
 
 
 def rollback_event(version: int, reason: str, now: datetime, idempotency_key: str | None = None) -> Event:
-    """Build the event that records a rollback to this version in the history."""
+    """Return the event that records a rollback to this version in the history."""
     return Event(ROLLED_BACK, {"version": version, "reason": reason}, now, idempotency_key)
 
 
@@ -86,7 +86,7 @@ def _kept_trail(graph: AnyGraph, before: Snapshot, target: Snapshot) -> Trail:
 
 
 def fork_event(source: AgentId, version: int, now: datetime, idempotency_key: str | None = None) -> Event:
-    """Build the event that records the source of a forked agent in its history."""
+    """Return the event that records the source of a fork in the history of the new agent."""
     return Event(FORKED, {"agent": source, "version": version}, now, idempotency_key)
 
 
@@ -115,9 +115,9 @@ def _restarted(graph: AnyGraph, restored: Snapshot, event: Event, services: Any)
 
 
 def _check_not_undoing(graph: AnyGraph, target: Snapshot) -> None:
-    """Raise TakingBackError if the agent was undoing calls, because its escape would never be continued.
+    """Raise TakingBackError if the agent was undoing calls at the target: its escape would never resume from there.
 
-    A graph whose plans do not undo calls may have a state of that name.
+    A graph whose plans undo no calls may have a state of that name.
     """
     if UNDOING in target.configuration and UNDOING in graph.escape_states:
         raise TakingBackError(target.agent_id, target.version)

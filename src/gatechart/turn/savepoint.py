@@ -1,4 +1,4 @@
-"""The state of a turn to restore when the answer to a signal raises."""
+"""The savepoint of a turn: its state to restore if the answer to a signal raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _QUEUE: Final = ("raised", "_raised")  # one object under two names; it is empty
 
 
 class Savepoint:
-    """The state of a turn once it was stable, before the chart answered a signal."""
+    """The state of a turn after its microsteps, before the chart answers a signal."""
 
     __slots__ = ("_context", "_context_type", "_log", "_steps")
 

@@ -103,7 +103,7 @@ class _Offering:
         return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
 
     def schema(self, to: To, door: EntryPoint | None) -> dict[str, Any]:
-        """Return the JSON Schema of a tool's arguments: reason, summary, and what the target takes."""
+        """Return the JSON Schema of a tool's arguments: reason, summary, and the target's own arguments."""
         none: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
         if not self.transfers.arguments:
             return none

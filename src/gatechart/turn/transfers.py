@@ -1,4 +1,4 @@
-"""Updates of the counts of transfers in turns: choices made, choices refused, and replies. Pure."""
+"""Update the counts of transfers in a turn: choices made, choices refused, and their results. Pure."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event,
 
 
 def _is_told(graph: AnyGraph, event: Event) -> bool:
-    """Return whether the chart gets `error.refused`. It does not for events of the framework, which have no sender."""
+    """Return whether the refusal is reported to the chart. Events of the framework have no sender to report to."""
     return graph.on_refusal is OnRefusal.EVENT and not is_reserved(event.name)
 
 
@@ -278,7 +278,7 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
 
 
 def _of_answer(error: BaseException) -> BaseException:
-    """Mark an error of the answer to a signal: its message states that only the answer is undone."""
+    """Return the error of an answer to a signal, reworded to say that only the answer is undone."""
     if isinstance(error, ActionFailedError | ContextInvalidError | MicrostepLimitError):
         return dataclasses.replace(error, undone="the answer")
     return error
@@ -365,7 +365,7 @@ def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
 
 
 def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]:
-    """Return the effects of entering a state: its timers and invokes."""
+    """Return the effects that start when a state is entered: its timers and invokes."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
     invokes = [StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent]

@@ -1,4 +1,4 @@
-"""Undoing of calls before an agent returns to a version that precedes them."""
+"""Undo calls before an agent rolls back past them: enter the state for undoing, then continue the rollback."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FAILED: Final = f"error.invoke.{UNDO}"
 
 
 def way_json(way: GoBack | EnterAt) -> Payload:
-    """Return a return to an earlier point as JSON values, to be stored until its calls are undone."""
+    """Return the route of a rollback as JSON values, to resume it once its calls are undone."""
     if isinstance(way, GoBack):
         return {"version": way.version, "keep": list(way.keep)}
     return {"entry_point": way.entry_point, "payload": way.payload, "keep": list(way.keep)}
 
 
 def way_from_json(stored: Payload) -> GoBack | EnterAt:
-    """Parse the JSON values that `way_json` returned."""
+    """Restore a route from the JSON values that `way_json` returned."""
     keep = tuple(stored["keep"])
     if "version" in stored:
         return GoBack(stored["version"], keep)
@@ -37,11 +37,11 @@ def way_from_json(stored: Payload) -> GoBack | EnterAt:
 
 
 def resume_escape(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | None:
-    """Request the continuation of an escape once its calls are undone. Return the signal that then fires.
+    """Have the agent request the rest of its rollback once its calls are undone. Return the signal that fires.
 
-    noticed: the signal that fires in the turn anyway. A call that could not be undone fires a separate signal. The
-    agent requests an escape from that signal if a plan names it, and otherwise the next escape from the first finding.
-    If another event moved the agent meanwhile, the escape is dropped.
+    noticed: the signal that fires in the turn anyway. A call that could not be undone fires a separate signal: the
+    agent then requests an escape for that signal, if a plan names it, and otherwise the next escape for the original
+    finding. If another event moved the agent out of the state for undoing, the agent drops the rollback.
     """
     trail, event = macrostep.trail, macrostep.turn.event
     escapes, then = trail.escapes, trail.escapes.then
@@ -74,7 +74,7 @@ def _merged(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
 
 
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
-    """Return whether a plan names the signal. If an escape from this same signal failed so, it is only skipped."""
+    """Return whether a plan has strategies for the signal, and the failed escape was for another signal."""
     leaves = known_states(macrostep.graph, then["leaves"])
     answer = answer_to(macrostep.graph, leaves, fired.payload, macrostep.turn.services)
     return answer is not None and then["signal"] != fired.signal
@@ -93,7 +93,7 @@ def _finding(escapes: Escapes, then: Payload) -> Finding:
 
 
 def _failure(event: Event, strategy: str) -> FiredSignal | None:
-    """Return the signal for a call that could not be undone; None if all were. strategy: the one that returned."""
+    """Return the signal for a call that could not be undone; None if all were. strategy: the one that rolls back."""
     if event.name == _FAILED:
         report = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
     else:

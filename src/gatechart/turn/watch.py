@@ -1,4 +1,4 @@
-"""The signals of an entry point as turns use them: each detector once, signals in the order of their reasons."""
+"""The signals of an entry point, prepared for turns: each detector once, signals in the order of their reasons."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Watch:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _fired(self, before: tuple[str, ...], after: tuple[str, ...], look: Look) -> FiredSignal | None:
-        """Return the first signal whose symptom holds after a turn and did not before, with the others; or None."""
+        """Return the signals whose symptoms hold after a turn and did not before, as one; None if no signal fires."""
         held, holds = self._holding(before), self._holding(after)
         new_signals = [
             signal
@@ -191,7 +191,7 @@ def fields_of(terms: Signals, event: EventName = "") -> tuple[str, ...]:
 
 
 def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
-    """Return the watch for agents that started at the entry point; None if it has no signals. Cached."""
+    """Return the watch for agents that started at the entry point; None if it has no signals. Memoized."""
     try:
         watch: Watch | None = graph.memo[_WATCHES][entry_point]
     except KeyError:
