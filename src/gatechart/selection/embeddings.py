@@ -28,7 +28,7 @@ _MISSED: Final = 0.05  # share of the candidates' own texts that may score below
 _ENOUGH: Final = 20  # texts needed to derive a threshold
 _MOST_COMPARED: Final = 500  # maximum number of texts to derive it from
 _NONE: Final[Mapping[str, Vector]] = MappingProxyType({})
-_RETURN: Final = "return for each text, in order, finite numbers, always equally many"
+_RETURN: Final = "return one vector of finite numbers for each text, in order, all of the same length"
 
 
 class EmbeddingIndex:
@@ -107,15 +107,15 @@ def static_embeddings(folder: str | Path) -> Embed:
 
     Downloads nothing. Raises EmbeddingError if the folder contains no such model, and ExtraMissingError.
     """
-    with needing("embeddings", "a static model of embeddings"):
+    with needing("embeddings", "a static embedding model"):
         from model2vec import StaticModel  # noqa: PLC0415
     if not (Path(folder) / "config.json").is_file():
-        remedy = "name a folder to which model2vec has saved one with save_pretrained()"
+        remedy = "pass a folder where model2vec saved one with save_pretrained()"
         raise EmbeddingError(f"there is no static model in {str(folder)!r}", remedy)
     try:
         model = StaticModel.from_pretrained(Path(folder))
     except Exception as error:  # the libraries that read its files raise unrelated error classes
-        raise EmbeddingError(f"the static model in {str(folder)!r} cannot be read: {error}", "save it anew") from error
+        raise EmbeddingError(f"the static model in {str(folder)!r} cannot be read: {error}", "save it again") from error
 
     def embed(texts: Sequence[str]) -> Any:
         return model.encode(texts, use_multiprocessing=False)
@@ -143,7 +143,7 @@ def _embedded(embed: Embed, texts: Sequence[str]) -> list[Vector]:
     try:
         vectors = [array("d", map(float, numbers)) for numbers in answer]
     except (TypeError, ValueError, OverflowError) as error:
-        raise EmbeddingError(f"texts were embedded as something else than numbers: {error}", _RETURN) from error
+        raise EmbeddingError(f"texts were embedded as values that are not numbers: {error}", _RETURN) from error
     if len(vectors) != len(texts):
         raise EmbeddingError(f"{len(texts)} texts were embedded as {len(vectors)} vectors", _RETURN)
     if not all(isfinite(number) for vector in vectors for number in vector):

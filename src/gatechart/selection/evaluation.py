@@ -194,8 +194,8 @@ def _interval(estimate: float, drawn: Sequence[float], bound: float) -> Interval
 
 def _verdict(robust: Interval, evidence: int, overlap: float) -> tuple[Verdict, str]:
     if evidence < LEAST_EVIDENCE:
-        problem = f"{evidence} recorded choices tell the two ways apart; {LEAST_EVIDENCE} are needed"
-        return Verdict.UNKNOWN, f"{problem}: record more, and explore while you do"
+        problem = f"{evidence} recorded choices distinguish the two policies; {LEAST_EVIDENCE} are needed"
+        return Verdict.UNKNOWN, f"{problem}: record more choices, with exploration"
     if robust.low > 0:
         return Verdict.BETTER, f"the mean reward differs by {robust}"
     if robust.high < 0 and overlap >= LEAST_OVERLAP:

@@ -73,7 +73,7 @@ def _details(
     if chosen is None and question.terms.entries:
         return _why_not_named(question.terms.entries, fallen)[:_LONGEST]
     if chosen is None:
-        result = f"none of {count} fits" if count else "nobody is in the directory"
+        result = f"none of {count} fits" if count else "the directory is empty"
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
         manner = drawn or _how_chosen(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
@@ -89,7 +89,8 @@ def _why_not_named(entries: Sequence[str], fallen: Fallen) -> str:
     """Explain why none of the entries requested by name gets the work."""
     reasons = {judged.id: judged.fell for judged in _nearest(fallen) if judged.id in entries}
     return "; ".join(
-        f"{entry} is left out by {reasons[entry]}" if entry in reasons else f"{entry} is not there" for entry in entries
+        f"{entry} is left out by {reasons[entry]}" if entry in reasons else f"{entry} is not in the directory"
+        for entry in entries
     )
 
 

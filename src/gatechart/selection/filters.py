@@ -72,7 +72,7 @@ def _own(function: Callable[[Any, Candidate], Any], question: Question, candidat
 def _rule(question: Question, candidates: Sequence[Candidate]) -> Column:
     if not question.terms.no_rule or not question.is_open or not TEXT_SCORERS.isdisjoint(question.scorer_names):
         return _NONE_LEFT_OUT
-    return ["no rule says what the work needs"] * len(candidates)
+    return ["no rule applies to the work"] * len(candidates)
 
 
 def _entry(question: Question, candidates: Sequence[Candidate]) -> Column:
@@ -144,9 +144,13 @@ def _asking(question: Question, candidates: Sequence[Candidate]) -> Column:
     agent, graph = packet.source_agent, packet.source_graph
     own_entry = packet.path[-1].recipient if packet.path else ""
     entry_point = _entry_point_of_asker(packet)
-    reason = "it begins where the one that asks began" if entry_point else "its graph asks, and may have begun there"
+    reason = (
+        "the agent that asks started here"
+        if entry_point
+        else "the agent that asks is of this graph, and may have started here"
+    )
     reasons = {
-        candidate.id: "it asks" if candidate.agent else reason
+        candidate.id: "it is the agent that asks" if candidate.agent else reason
         for candidate in candidates
         if (
             candidate.agent == agent
@@ -171,7 +175,7 @@ def _refused(question: Question, candidates: Sequence[Candidate]) -> Column:
     if not question.packet.attempts:
         return _NONE_LEFT_OUT
     targets = _Targets(question.packet.attempts)
-    return ["it has had the offer" if targets.include(candidate) else "" for candidate in candidates]
+    return ["it already had the offer" if targets.include(candidate) else "" for candidate in candidates]
 
 
 def _group(question: Question, candidates: Sequence[Candidate]) -> Column:

@@ -57,7 +57,7 @@ def unpacked(features: str) -> tuple[tuple[int, int], ...]:
     try:
         return tuple((bucket, weight) for bucket, weight in iter_unpack(_PAIR, b64decode(features, validate=True)))
     except Exception as error:  # struct and base64 raise separate error classes
-        raise ValueError("these are no packed features; write them with packed()") from error
+        raise ValueError("the text has no packed features; write them with packed()") from error
 
 
 @value

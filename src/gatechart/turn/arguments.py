@@ -226,7 +226,7 @@ def check_part(call: str, after: int, limit: int | None) -> None:
 def check_version(call: str, version: int) -> None:
     """Raise PayloadError if the version is outside every store's range."""
     if not isinstance(version, int) or abs(version) >= HIGHEST_NUMBER:
-        raise PayloadError(call, (f"version is {_safe_repr(version)}",), "a whole number, as the history has it")
+        raise PayloadError(call, (f"version is {_safe_repr(version)}",), "a version from the history, a whole number")
 
 
 def check_limit(call: str, limit: int) -> None:
@@ -239,7 +239,7 @@ def checked_operator_reason(reason: str) -> str:
     """Return the reason. Raises PayloadError if it is blank or is a text that not every store can keep."""
     if checked_words(reason).strip():
         return reason
-    raise PayloadError("reason", (f"{reason!r} says nothing",), "a text that says why, for the history")
+    raise PayloadError("reason", (f"{reason!r} is blank",), "a text with the reason, for the history")
 
 
 def checked_ending(invoke: str, result: Any, error: str | None) -> tuple[str, Payload]:
@@ -274,7 +274,9 @@ def plain_payload(payload: Any, event: EventName, *, is_finite: bool = False) ->
     except (PydanticSerializationError, ValueError) as error:
         raise PayloadError(_event_label(event), (str(error),), _EXPECTED) from error
     if SECRET in plain:  # a payload is an object, even where its secrets are masked
-        problem = f"{SECRET!r} stands where it has names; name the secret, as in {{'pin': {{{SECRET!r}: ...}}}}"
+        problem = (
+            f"{SECRET!r} is at its top level, where names belong; name the secret, as in {{'pin': {{{SECRET!r}: ...}}}}"
+        )
     if problem:
         raise PayloadError(_event_label(event), (problem,), _EXPECTED)
     return plain
@@ -283,7 +285,7 @@ def plain_payload(payload: Any, event: EventName, *, is_finite: bool = False) ->
 def _payload_problem(payload: Any) -> str:
     """Return why the type or the keys of a payload are invalid; empty if they are valid."""
     if isinstance(payload, Mapping):
-        return next((f"{name!r} is no text" for name in payload if not isinstance(name, str)), "")
+        return next((f"the name {name!r} is not a text" for name in payload if not isinstance(name, str)), "")
     return "" if isinstance(payload, BaseModel) else f"it is a {type(payload).__name__}"
 
 
@@ -338,7 +340,7 @@ def _check_depth(text: bytes) -> None:
     try:
         from_json(b"[" * around + text + b"]" * around)
     except ValueError:
-        raise ValueError(f"more than {DEEPEST} objects and arrays lie in each other; bring less depth") from None
+        raise ValueError(f"objects and arrays are nested more than {DEEPEST} deep; nest them less deeply") from None
 
 
 def _odd_numbers(value: Any) -> Iterator[tuple[str, float]]:
@@ -376,7 +378,7 @@ def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None
         return None
     taker = f"entry point {entry.name!r} of {graph!r}"
     if entry.takes is None:
-        raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to bring one")
+        raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to pass one")
     try:
         with contained():
             return entry.takes.model_validate(

@@ -58,7 +58,7 @@ def take_choice(
         return Void()
     explanation = explanation_json(choice.explanation)
     if choice.candidate is None:
-        return unmatched(packet, choice.explanation.details or "nobody is right for it", explanation)
+        return unmatched(packet, choice.explanation.details or "no candidate fits", explanation)
     record = record_of(_addressed(packet, choice.candidate, previous, event), event.time)
     offered = replaced(
         pending, peer=record.target, recipient=choice.candidate.id, reason=record.reason, is_choosing=False

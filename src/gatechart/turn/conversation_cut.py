@@ -61,7 +61,7 @@ def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]
     calls = scene.calls_since(since)
     kept_by = scene.kept_by(since, calls, way.allow)
     if kept_by or calls.undoing:
-        return calls, kept_by or f"{calls.undoing[0].tool} would have to take a call back before"
+        return calls, kept_by or f"{calls.undoing[0].tool} would have to undo a call first"
     call = "" if way.call is None else str(way.call.payload.get("call", ""))
     return calls, CutTalk(way.since, scene.snapshot.version, call)
 

@@ -31,7 +31,7 @@ def collision_details(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket)
         return ""
     listed = [_collision(graph, entry, packet, name) for name in names[:LISTED]]
     more = [f"and {len(names) - LISTED:,} more"] if len(names) > LISTED else []
-    return f"the agent's own word was kept against its entities: {'; '.join((*listed, *more))}"
+    return f"the agent's own values were kept, not its entities: {'; '.join((*listed, *more))}"
 
 
 def _collision(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket, name: str) -> str:

@@ -221,7 +221,7 @@ class _Attempt:
             case NoWay(why):
                 return why
             case SwitchTo() | AwaitBreakers() | TellModel() | CutBlock() if self.scene.is_undoing:
-                return "the agent has left the state in which that would help"
+                return "the agent has left the state where that would help"
             case SendAlert():
                 self._to_alert.append(way)
                 self._alerting.append(strategy.name)
@@ -252,7 +252,7 @@ class _Attempt:
             case CutBlock():
                 return await self._cut(strategy, way)
             case _:  # from an application's strategy
-                return f"{way!r} is no way; yield one of gatechart.values, such as EnterAt(...)"
+                return f"{way!r} is not an escape route; yield one from gatechart.values, such as EnterAt(...)"
 
     async def _calls_since(self, way: GoBack | EnterAt) -> CallsMade:
         """Return the calls that a route would roll back past. Invokes that were running at the target restart."""
@@ -276,9 +276,9 @@ class _Attempt:
         """Return the turn that enters the state `UNDOING`, which undoes calls. No exit action runs."""
         scene, before = self.scene, self.scene.snapshot
         if UNDOING not in scene.graph.escape_states:
-            return f"{strategy.name} does not say that it goes back over calls, so nothing takes them back"
+            return f"{strategy.name} does not declare goes_back, so the graph has no state for undoing calls"
         if before.handoffs:
-            return f"handoff {before.handoffs[-1].id} is open, and calls are to be taken back first"
+            return f"handoff {before.handoffs[-1].id} is open, so calls cannot be undone first"
         how = f"takes back {len(undoing)} calls first"
         macrostep = self._macrostep(strategy, how)
         await self._enter_fresh(macrostep, UNDOING)
@@ -307,7 +307,7 @@ class _Attempt:
         graph, before = self.scene.graph, self.scene.snapshot
         entry = graph.entry_point(way.entry_point)
         if way.is_fresh and before.handoffs:
-            return f"handoff {before.handoffs[-1].id} is open, and a new beginning would forget it"
+            return f"handoff {before.handoffs[-1].id} is open, and a restart would drop it"
         how = f"{'begins anew' if way.is_fresh else 'enters'} at {entry.name}"
         payload = fit_payload(graph.name, entry, way.payload)
         fields = entry_fields(graph, entry, payload)
@@ -448,7 +448,7 @@ class _Attempt:
         calls, after = self.calls, self._escapes_after(how)
         keys = {key_record.key: key_record for key_record in (*after.keys, *calls.keys)}
         undone = ", ".join(dict.fromkeys(calls.undone))
-        nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
+        nudge = f"The work continues from an earlier point. Undone since then: {undone}." if undone else ""
         version = self.scene.snapshot.version + 1 if states_with_talk(self.scene.graph) else after.rolled_back
         return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge, rolled_back=version)
 

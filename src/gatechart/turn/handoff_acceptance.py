@@ -175,7 +175,12 @@ async def take_withdrawal(
     answers = (Send(taken.peer, EXPIRED if is_late else FAILED, payload),) if is_late or is_asked else ()
     others = tuple(handoff for handoff in previous.handoffs if handoff is not taken)
     if taken.is_new:
-        ended = (settle, *answers, CancelAll(), *failures(others, "the agent was ended with what it began for"))
+        ended = (
+            settle,
+            *answers,
+            CancelAll(),
+            *failures(others, "the work that the agent was created for was withdrawn"),
+        )
         return unmoved(previous, event, (), ended, Status.STOPPED)
     translated = replaced(event, name=CANCELLED)
     return await reacted(graph, previous, translated, others, (settle, *answers), services, dead=dead)
@@ -231,7 +236,7 @@ def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event, new_id: Age
     if graph.is_framework or (new_id is not None and is_framework_id(new_id)):
         return rejection(packet, Obstacle.UNKNOWN_GRAPH, "the agent belongs to gatechart itself, which takes no work")
     if packet.target_graph != graph.name:
-        return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent is of {graph.name!r}")
+        return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent belongs to graph {graph.name!r}")
     if packet.entry_point not in graph.entry_points:
         names = ", ".join(graph.entry_points)
         return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {names}")

@@ -75,7 +75,7 @@ async def _handed_over(
     passed = taken_transfers(others)
     left = tuple(handoff for handoff in others if handoff not in passed)
     kept = tuple(handoff for handoff in turn.effects if isinstance(handoff, ReplaceMail))
-    ended = (*_handed_on(passed), CancelAll(), *kept, *failures(left, "the agent handed over what it did"))
+    ended = (*_handed_on(passed), CancelAll(), *kept, *failures(left, "the agent handed on its work"))
     return unmoved(previous, event, (), ended, Status.DONE)
 
 

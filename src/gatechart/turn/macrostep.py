@@ -367,7 +367,7 @@ def active_states(graph: AnyGraph, configuration: Sequence[StateName]) -> frozen
 def agrees(answer: object, guard: str) -> bool:
     """Return whether a guard agrees. Raises TypeError if it returned an awaitable, which is neither true nor false."""
     if answer is not True and answer is not False:
-        _refuse_awaitable(guard, answer, "a guard answers at once")
+        _refuse_awaitable(guard, answer, "a guard must be a plain function")
     return bool(answer)
 
 
@@ -376,4 +376,4 @@ def _refuse_awaitable(function: str, result: object, remedy: str) -> None:
     if isawaitable(result):
         if iscoroutine(result):
             result.close()
-        raise TypeError(f"{function} returned something to await; {remedy}")
+        raise TypeError(f"{function} returned an awaitable; {remedy}")

@@ -42,7 +42,7 @@ _FAILED_MAIL: Final = (
     "%(event)s (mail %(number)d) of agent %(agent_id)s, graph %(graph)s, attempt %(attempts)d: %(reason)s"
 )
 _DEAD: Final = f"mail is dead: every attempt failed: {_FAILED_MAIL}"
-_AGAIN: Final = f"mail failed, and is tried again: {_FAILED_MAIL}"
+_AGAIN: Final = f"mail failed, and will be retried: {_FAILED_MAIL}"
 _ALWAYS: Final = datetime.min.replace(tzinfo=UTC)
 
 

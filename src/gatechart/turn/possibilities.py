@@ -205,5 +205,5 @@ class _Inquiry:
         try:
             return read_only_context(self._graph.context, self._snapshot.context_text)
         except ValidationError as error:
-            problem = f"its context is no {self._graph.context.__name__}: {'; '.join(problems_of(error))}"
+            problem = f"its context is not a valid {self._graph.context.__name__}: {'; '.join(problems_of(error))}"
             raise IncompatibleGraphError(self._snapshot.agent_id, self._graph.name, problem) from error

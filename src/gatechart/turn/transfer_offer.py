@@ -34,7 +34,7 @@ LONGEST_TEXT: Final = 8_000
 """Maximum length of the text for the model, in characters."""
 
 _REASON: Final = {"type": "string", "description": "Why this is the next step."}
-_SUMMARY: Final = {"type": "string", "description": "What whoever goes on there needs to know.", "default": ""}
+_SUMMARY: Final = {"type": "string", "description": "What the target needs to know to continue.", "default": ""}
 
 
 @value
@@ -100,7 +100,7 @@ class _Offering:
         target = door if to.at else self.graph.nodes.get(to.name)
         described = to.description or (target.description if target else "")
         takes = Described(JsonSchema(json.dumps(self.schema(to, door))))
-        return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
+        return Tool(to.tool, description=described or f"Continue at {to.key}.", function=_refuse_call, takes=takes)
 
     def schema(self, to: To, door: EntryPoint | None) -> dict[str, Any]:
         """Return the JSON Schema of a tool's arguments: reason, summary, and the target's own arguments."""
@@ -164,4 +164,4 @@ def _refusal_line(count: TransferCount) -> Iterator[str]:
 
 
 def _refuse_call(**_: Any) -> None:
-    raise TypeError("a transfer is no function; choose it with `await work.transfer(name, arguments)`")
+    raise TypeError("a transfer is not a function; choose it with `await work.transfer(name, arguments)`")

@@ -363,7 +363,9 @@ class Turn(Generic[ServicesT]):
                 check_not_framework(peer, graph=target)
             return None, target, door, peer
         if at or agent is not None:
-            raise PayloadError("handoff", ("its target is chosen, and it has at= or agent=",), "Best(...) alone")
+            raise PayloadError(
+                "handoff", ("its target is to be chosen, but at= or agent= names one",), "Best(...) alone"
+            )
         self._check_selections([to])
         return to, "", "", None
 

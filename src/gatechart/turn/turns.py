@@ -174,7 +174,7 @@ def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot)
     try:
         return read_context(graph.context, snapshot.context_text)
     except ValidationError as error:
-        problem = f"its context is no {graph.context.__name__}: {'; '.join(problems_of(error))}"
+        problem = f"its context is not a valid {graph.context.__name__}: {'; '.join(problems_of(error))}"
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
 
 
@@ -200,7 +200,7 @@ def beginning_context(graph: StateTransitionGraph[ContextT], entry: EntryPoint, 
 
 def _no_beginning(graph: AnyGraph, entry: EntryPoint, problems: tuple[str, ...], raised: str = "") -> PayloadError:
     kind = graph.context
-    taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
+    taker = f"the initial context at entry point {entry.name!r} of {graph.name!r}"
     return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})", raised)
 
 
