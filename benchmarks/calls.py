@@ -10,7 +10,6 @@ from benchmarks.databases import new_file
 from benchmarks.measure import Better, Contestant, Measure, Role, per_second
 from gatechart import (
     AgentContext,
-    BreakerPolicy,
     Event,
     Invoke,
     Retry,
@@ -18,13 +17,13 @@ from gatechart import (
     State,
     StateTransitionGraph,
     ToolBox,
-    ToolPolicies,
     Transition,
     Work,
     tool,
 )
-from gatechart.graph import Signal
+from gatechart.graph.signals import Signal
 from gatechart.signals import handing_on, looping
+from gatechart.tools import BreakerPolicy, ToolPolicies
 
 NO_POLICIES: Final = ToolPolicies(retry="off", breaker="off")
 ALL_POLICIES: Final = ToolPolicies(

@@ -17,8 +17,19 @@ from typing import Any
 
 from benchmarks.databases import DISK, new_file, url
 from benchmarks.measure import Better, Contestant, Effort, Measure
-from gatechart import Event, Invoke, ModelLoop, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
-from gatechart.handoff import ConversationContext, Message, ToolCall
+from gatechart import (
+    ConversationContext,
+    Event,
+    Invoke,
+    ModelLoop,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolBox,
+    Transition,
+    tool,
+)
+from gatechart.handoff import Message, ToolCall
 from gatechart.models import Finish, ModelReply, ModelRequest, Usage, keep_messages
 
 EARLY, LATE = 5, 300  # turns

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from benchmarks.ring import EVENT, STATES, ring
 from gatechart import Agent, Runtime
 from gatechart.stores import open_store
-from gatechart.values import Mail, Posting
+from gatechart.values.commits import Posting
+from gatechart.values.mail import Mail
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from benchmarks import peers
 from benchmarks.measure import Better, Contestant, Measure, Role, per_second
 from benchmarks.ring import EVENT, FOLLOWING, STATES, RingContext, count_arrival, count_move, is_allowed, ring
 from gatechart import Agent, Event, Runtime, StateTransitionGraph, Turn
-from gatechart.kernel import plan_entry
-from gatechart.turn import Macrostep
+from gatechart.kernel.plan import plan_entry
+from gatechart.turn.macrostep import Macrostep
 
 
 async def bare_loop(count: int) -> float:

@@ -3,9 +3,9 @@
 import asyncio
 
 from benchmarks.ring import EVENT, STATES
-from gatechart.api import OUTCOME
+from gatechart.api.codec import OUTCOME
 from gatechart.serving import listening
-from gatechart.values import Outcome, Status
+from gatechart.values.agents import Outcome, Status
 
 ANSWER = OUTCOME.write(Outcome(EVENT, (STATES[0],), 7, Status.ACTIVE, ("A --GO--> B",)))
 

@@ -29,21 +29,24 @@ import gatechart
 from benchmarks.checkout import command, environment
 from gatechart import (
     AgentContext,
+    ConversationContext,
     EntryPoint,
+    EscapePlan,
     Handoff,
+    HandoffPacket,
+    ModelLoop,
     Runtime,
     State,
     StateTransitionGraph,
     ToolBox,
     Transition,
-    looping,
     tool,
 )
-from gatechart.escape import EscapePlan, GiveUp, Reroute
-from gatechart.graph import Invoke
-from gatechart.handoff import ConversationContext, HandoffPacket, Message, ToolCall
-from gatechart.models import ModelLoop
+from gatechart.escape import GiveUp, Reroute
+from gatechart.graph.definition import Invoke
+from gatechart.handoff import Message, ToolCall
 from gatechart.models.model import Finish, ModelReply, ModelRequest
+from gatechart.signals import looping
 
 SOURCE = str(Path(gatechart.__file__).parent)
 QUIET_S = 0.25  # without a call: then a journey is over

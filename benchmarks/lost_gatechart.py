@@ -14,13 +14,13 @@ from typing import Any
 
 from benchmarks.databases import all_done, url
 from benchmarks.faults import FIRST, HURRY, NEXT, SECOND, WISH, Findings, World, answer_to
-from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ConversationContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import EventError
-from gatechart.graph import Invoke
-from gatechart.handoff import ConversationContext
+from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits
-from gatechart.turn import Turn
-from gatechart.values import HandoffStatus, Mode, Retry, Side
+from gatechart.turn.turn_context import Turn
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import HandoffStatus, Mode, Side
 
 CONVERSATION = "conversation-1"  # the id of the agent that begins
 LIMITS = Limits(mail_retry=Retry(attempts=2, first_s=0.05))  # an offer whose turn fails is given up soon

@@ -18,7 +18,7 @@ from benchmarks.databases import DISK, all_done, database, new_agents, new_file,
 from benchmarks.measure import Better, Contestant, Effort, Measure, Role, Round, per_second
 from benchmarks.ring import EVENT, ring
 from gatechart import Runtime
-from gatechart.values import Mail
+from gatechart.values.mail import Mail
 
 CROWD = 1000  # agents at once
 EVENTS = 3 * CROWD  # of a round, at the least

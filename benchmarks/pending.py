@@ -16,7 +16,7 @@ from benchmarks.databases import DISK, new_agents, put_mail, url
 from benchmarks.measure import Better, Contestant, Effort, Measure, Role, Round
 from benchmarks.ring import EVENT, ring
 from gatechart import Limits, Runtime
-from gatechart.values import Mail
+from gatechart.values.mail import Mail
 
 TIMERS = 100_000
 AGENTS = 1000

@@ -20,15 +20,14 @@ from time import process_time, thread_time
 from typing import TypeAlias
 
 from benchmarks.measure import Better, Contestant, Effort, Measure
-from gatechart import AgentContext, Best, EntryPoint, Handoff, Runtime, State, StateTransitionGraph
-from gatechart.handoff import HandoffPacket
+from gatechart import AgentContext, EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph
 from gatechart.hosting.choice_learning import Lesson
-from gatechart.selection import choose, terms_of
+from gatechart.selection import Best, choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
 from gatechart.selection.learned import Learned, LearnedModel
 from gatechart.selection.observations import Observation, Observations, packed
 from gatechart.selection.texts import Least, Likeness, TextIndex, index_of, texts_of
-from gatechart.values import Candidate, Profile
+from gatechart.values.profiles import Candidate, Profile
 from tests.selection.sentences import CLINC, SGD, Sentences, auroc, read_clinc, read_sgd
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -13,10 +13,14 @@ from time import perf_counter, thread_time
 from typing import Any
 
 from benchmarks.measure import Better, Contestant, Effort, Measure, Role
-from gatechart.graph import AnyGraph, StateTransitionGraph, Transition
+from gatechart.graph.definition import Transition
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
 from gatechart.signals import GoesInCircles, handing_on, looping
-from gatechart.turn import begin, take_turn
-from gatechart.values import REASONED, Event, Look, Reasoned, Snapshot, TurnRecord, written
+from gatechart.turn.turns import begin, take_turn
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.detectors import Look
+from gatechart.values.trail import REASONED, Reasoned, written
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 STATES = 30

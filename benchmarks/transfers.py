@@ -12,11 +12,19 @@ from typing import Any
 from benchmarks import plain_handoffs
 from benchmarks.databases import new_file, url
 from benchmarks.measure import Better, Contestant, Measure, Role, Round, per_second
-from gatechart import EntryPoint, Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart import (
+    ConversationContext,
+    EntryPoint,
+    Handoff,
+    HandoffPacket,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    Transition,
+)
 from gatechart.agent import Agent
-from gatechart.handoff import ConversationContext, HandoffPacket
-from gatechart.turn import Turn
-from gatechart.values import HandoffStatus, Mode
+from gatechart.turn.turn_context import Turn
+from gatechart.values.handoffs import HandoffStatus, Mode
 
 AT_ONCE = 1000
 PEERS = 100  # of LangGraph at once: its checkpointer writes one after the other

@@ -20,8 +20,8 @@ from rich.table import Table
 
 from gatechart import Runtime, Snapshot
 from gatechart.errors import DrawingError
+from gatechart.runtime import Role
 from gatechart.testing import VirtualClock
-from gatechart.values import Role
 from statecharts import examples
 from statecharts.customer_service import customer_service
 from statecharts.customer_service.scenarios import scenarios as customer_service_scenarios

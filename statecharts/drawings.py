@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from gatechart import Runtime, Snapshot
-from gatechart.drawing import draw, to_dot
-from gatechart.graph import AnyGraph
+from gatechart import Runtime, Snapshot, draw
+from gatechart.drawing import to_dot
+from gatechart.graph.graph import AnyGraph
 from gatechart.results import HistoryEntry
 from statecharts import examples
 from statecharts.circling import circling

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import wraps
 from weakref import WeakValueDictionary
 
-from gatechart.graph import StateTransitionGraph
-from gatechart.values import TurnRecord
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.values.commits import TurnRecord
 
 from .laws.oracle import faults_of
 

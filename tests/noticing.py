@@ -8,9 +8,14 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from gatechart.context import AgentContext
-from gatechart.graph import EntryPoint, Signal, State, StateTransitionGraph, Transition
-from gatechart.turn import Turn
-from gatechart.values import CALLED, HOLDS, MOVED, Called, Detector, Event, Evidence, Look, Reason
+from gatechart.graph.definition import EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.signals import Signal
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event
+from gatechart.values.detectors import HOLDS, Detector, Evidence, Look
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import CALLED, MOVED, Called
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from gatechart.context import AgentContext, read_context
-from gatechart.graph import StateTransitionGraph
-from gatechart.turn import begin, fit_payload, plain_payload, take_turn
-from gatechart.values import Event, Outcome, Snapshot, TurnRecord
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.turn.arguments import fit_payload, plain_payload
+from gatechart.turn.turns import begin, take_turn
+from gatechart.values.agents import Event, Outcome, Snapshot
+from gatechart.values.commits import TurnRecord
 
 T = TypeVar("T")
 

@@ -6,7 +6,9 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from textwrap import dedent
+from types import GenericAlias, ModuleType
 from typing import Any, Final
 
 import gatechart
@@ -15,41 +17,54 @@ from docs.generate.text import prose
 
 HEAD: Final = """# Public names
 
-Everything that `from gatechart import …` imports, with what it returns ([results](#results)). This page is
-made from the code.
+Everything that `from gatechart import …` imports, then the names of the packages for handoffs, signals, selection and
+so on, then what calls return ([results](#results)). This page is made from the code.
 """
 INTRODUCED: Final = {
     "ANY": "Stands for any state: `Transition(ANY, …)` is taken from wherever the agent is, after all others.",
-    "sync": "A module: `open`, `use`, and a `Runtime` and an `Agent` whose verbs are those of the classes above, but "
-    "without `await` ([scripts and notebooks](../how-to/sync.md)).",
 }
 
 
+PACKAGES: Final = (
+    *("handoff", "signals", "selection", "escape", "tools", "models", "alerts", "watchdog", "runtime", "charts"),
+    *("checks", "clients", "testing"),
+)
+
+
 def api() -> str:
-    """Return the page of the top-level names and of what calls return."""
-    top, results = set(gatechart.__all__), set(gatechart.results.__all__)
-    lines = [HEAD, "## What you create and call", ""]
-    for name in sorted(top, key=str.lower):
-        lines += documented(name, getattr(gatechart, name))
-    lines += ["## Results", "", "Imported from `gatechart.results`.", ""]
-    for name in sorted(results - top, key=str.lower):
-        lines += documented(name, getattr(gatechart.results, name))
+    """Return the page of the top-level names, the public packages, and what calls return."""
+    shown: set[str] = set()
+    lines = [HEAD, "## What you create and call", "", *section(gatechart, shown)]
+    for name in PACKAGES:
+        package = import_module(f"gatechart.{name}")
+        introduction = prose((package.__doc__ or "").partition("\n\n")[0])
+        lines += [f"## gatechart.{name}", "", introduction, *section(package, shown)]
+    lines += ["## Results", "", "Imported from `gatechart.results`.", "", *section(gatechart.results, shown)]
     return "\n".join(lines)
+
+
+def section(package: ModuleType, shown: set[str]) -> Iterator[str]:
+    """Describe the names of a package that no section before has shown."""
+    for name in sorted(set(package.__all__) - shown, key=str.lower):
+        shown.add(name)
+        yield from documented(name, getattr(package, name))
 
 
 def documented(name: str, value: Any) -> Iterator[str]:
     """Describe a public name: a class with its fields and methods, a function, or a constant."""
     yield f"### {name}\n"
-    if inspect.isclass(value):
+    if inspect.isclass(value) and not isinstance(value, GenericAlias):
         yield code(class_header(value))
         yield prose(value.__doc__ or "")
         for member in members(value):
             yield from method(value, member)
-    elif callable(value):
+    elif inspect.isroutine(value):
         yield code(header(value))
         yield prose(value.__doc__ or "")
+    elif name in INTRODUCED:
+        yield prose(INTRODUCED[name])
     else:
-        yield prose(INTRODUCED.get(name, ""))
+        yield code(f"{name} = {value!r}")
 
 
 def class_header(kind: type) -> str:

@@ -1,257 +1,157 @@
-"""Agents driven by statecharts that have many doors: durable, typed, drawn.
+"""Agents driven by statecharts with several declared entry points: durable, typed, drawn.
 
-Each name is imported when it is first used, so that `import gatechart` is quick. What calls return is in
-`gatechart.results`, what they raise in `gatechart.errors`.
+The names that most programs need are here. Each is imported when it is first used, so that `import gatechart` is quick.
+Other public names are in the packages `gatechart.handoff`, `gatechart.signals`, `gatechart.selection`,
+`gatechart.escape`, `gatechart.tools`, `gatechart.models` and so on. What calls return is in `gatechart.results`, what
+they raise in `gatechart.errors`.
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from gatechart import sync
     from gatechart.agent import Agent
-    from gatechart.alerts.mailbox import Mailbox
-    from gatechart.alerts.sinks import Alerts
-    from gatechart.alerts.webhook import Webhook
-    from gatechart.charts import dump, load
-    from gatechart.checks.checking import check
-    from gatechart.clients import HttpClient
-    from gatechart.clients.database import DatabaseClient
+    from gatechart.charts import load
     from gatechart.context import AgentContext
-    from gatechart.drawing import draw, draw_async
-    from gatechart.escape.presets import getting_out
+    from gatechart.drawing.render import draw
     from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, OnRefusal, Recall, State, Then, Transition
     from gatechart.graph.escape import EscapePlan
     from gatechart.graph.events import EventType
     from gatechart.graph.graph import StateTransitionGraph
     from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
     from gatechart.graph.migration import Migration
-    from gatechart.graph.selection import Best, NeedRule
-    from gatechart.graph.signals import Signal, Signals, answered
+    from gatechart.graph.signals import Signal, Signals
     from gatechart.graph.transfers import To, Transfers
     from gatechart.handoff.conversation import ConversationContext
     from gatechart.handoff.packet import HandoffPacket
-    from gatechart.handoff.reading import PacketMigration
-    from gatechart.hosting.choosing import Choosing
     from gatechart.hosting.invoke_context import Step, Work
-    from gatechart.hosting.limits import Limits, WhenFull
+    from gatechart.hosting.limits import Limits
     from gatechart.hosting.retention import Retention
-    from gatechart.hosting.subscriptions import Subscription
-    from gatechart.hosting.transfers import TransferOutcome
-    from gatechart.hosting.watching import Watchdog
     from gatechart.models.loop import ModelLoop
     from gatechart.runtime.runtime import Runtime
-    from gatechart.signals.circles import GoesInCircles
-    from gatechart.signals.failures import ErrorRate, RetriesOver, ToolFailures, ToolRefusals
-    from gatechart.signals.lacking import Lacks
-    from gatechart.signals.measures import Confidence, Noticed, Risk, Sentiment
-    from gatechart.signals.no_progress import NoProgress, VisitsOver
-    from gatechart.signals.presets import handing_on, looping
-    from gatechart.signals.questions import SameQuestion
-    from gatechart.signals.repeats import Repeats, SameCall
-    from gatechart.signals.said import Keywords, UserAsked
-    from gatechart.tools.definition import ToolContext, tool
-    from gatechart.tools.results import ToolResult
-    from gatechart.tools.retries import ToolError
+    from gatechart.tools.definition import tool
     from gatechart.tools.toolbox import ToolBox
-    from gatechart.turn.transfer_offer import TransferOffer
     from gatechart.turn.turn_context import Turn
     from gatechart.values.agents import Event, Outcome, Refused, Snapshot, Status
-    from gatechart.values.breakers import BreakerPolicy
     from gatechart.values.delays import Retry
-    from gatechart.values.detectors import AnyOf, Detector, Look
-    from gatechart.values.handoffs import HandoffStatus, Mode, Reason
-    from gatechart.values.homes import Role
-    from gatechart.values.mail import Mail, MailStatus
-    from gatechart.values.profiles import Hours, Needs, Profile
     from gatechart.values.recurrence import Every
-    from gatechart.values.tool_policies import Capability, ToolPolicies
-    from gatechart.watchdog.terms import Act, WatchdogTerms
 
 _NAMES: Final = {
     "agent": ("Agent",),
-    "charts": (
-        "dump",
-        "load",
-    ),
-    "checks": ("check",),
-    "clients": (
-        "DatabaseClient",
-        "HttpClient",
-    ),
+    "charts": ("load",),
     "context": ("AgentContext",),
-    "drawing": ("draw", "draw_async"),
-    "escape": ("getting_out",),
-    "graph": (
+    "drawing.render": ("draw",),
+    "graph.definition": (
         "ANY",
-        "Accepts",
-        "Best",
         "EntryPoint",
-        "EscapePlan",
-        "EventType",
-        "Handoff",
         "Initial",
         "Invoke",
-        "Migration",
-        "NeedRule",
         "OnRefusal",
         "Recall",
-        "Signal",
-        "Signals",
         "State",
-        "StateTransitionGraph",
         "Then",
-        "To",
-        "Transfers",
         "Transition",
-        "answered",
     ),
-    "handoff": (
-        "ConversationContext",
+    "graph.escape": ("EscapePlan",),
+    "graph.events": ("EventType",),
+    "graph.graph": ("StateTransitionGraph",),
+    "graph.handoff": (
+        "Accepts",
         "Fallbacks",
-        "HandoffPacket",
+        "Handoff",
         "Human",
         "OtherGraph",
-        "PacketMigration",
         "SameTarget",
     ),
-    "alerts.mailbox": ("Mailbox",),
-    "alerts.sinks": ("Alerts",),
-    "alerts.webhook": ("Webhook",),
-    "hosting.transfers": ("TransferOutcome",),
-    "hosting.watching": ("Watchdog",),
-    "watchdog.terms": ("Act", "WatchdogTerms"),
-    "models": ("ModelLoop",),
-    "runtime": (
-        "Choosing",
-        "Limits",
-        "Retention",
-        "Runtime",
+    "graph.migration": ("Migration",),
+    "graph.signals": (
+        "Signal",
+        "Signals",
+    ),
+    "graph.transfers": (
+        "To",
+        "Transfers",
+    ),
+    "handoff.conversation": ("ConversationContext",),
+    "handoff.packet": ("HandoffPacket",),
+    "hosting.invoke_context": (
         "Step",
-        "Subscription",
-        "WhenFull",
         "Work",
     ),
-    "signals": (
-        "Confidence",
-        "ErrorRate",
-        "GoesInCircles",
-        "Keywords",
-        "Lacks",
-        "NoProgress",
-        "Noticed",
-        "Repeats",
-        "RetriesOver",
-        "Risk",
-        "SameCall",
-        "SameQuestion",
-        "Sentiment",
-        "ToolFailures",
-        "ToolRefusals",
-        "UserAsked",
-        "VisitsOver",
-        "handing_on",
-        "looping",
-    ),
-    "sync": ("sync",),
-    "tools": ("ToolBox", "ToolContext", "ToolError", "ToolResult", "tool"),
-    "turn": ("Turn",),
-    "turn.transfer_offer": ("TransferOffer",),
-    "values": (
-        "AnyOf",
-        "BreakerPolicy",
-        "Capability",
-        "Detector",
+    "hosting.limits": ("Limits",),
+    "hosting.retention": ("Retention",),
+    "models.loop": ("ModelLoop",),
+    "runtime.runtime": ("Runtime",),
+    "tools.definition": ("tool",),
+    "tools.toolbox": ("ToolBox",),
+    "turn.turn_context": ("Turn",),
+    "values.agents": (
         "Event",
-        "Every",
-        "HandoffStatus",
-        "Hours",
-        "Look",
-        "Mail",
-        "MailStatus",
-        "Mode",
-        "Needs",
         "Outcome",
-        "Profile",
-        "Reason",
         "Refused",
-        "Retry",
-        "Role",
         "Snapshot",
         "Status",
-        "ToolPolicies",
     ),
+    "values.delays": ("Retry",),
+    "values.recurrence": ("Every",),
 }
-"""The names of this package, by the subpackage that defines them."""
+"""The names of this package, by the module that defines them."""
 
-_HOMES: Final = {name: home for home, names in _NAMES.items() for name in names}
+_MODULES: Final = {name: module for module, names in _NAMES.items() for name in names}
+_PACKAGES: Final = (
+    "handoff",
+    "signals",
+    "selection",
+    "escape",
+    "tools",
+    "models",
+    "mcp",
+    "alerts",
+    "watchdog",
+    "results",
+    "errors",
+    "charts",
+    "checks",
+    "drawing",
+    "runtime",
+    "clients",
+    "serving",
+    "stores",
+    "sync",
+    "testing",
+    "context",
+)
+"""The public packages, in the order in which a missing name is searched."""
 
 __all__ = [
     "ANY",
     "Accepts",
-    "Act",
     "Agent",
     "AgentContext",
-    "Alerts",
-    "AnyOf",
-    "Best",
-    "BreakerPolicy",
-    "Capability",
-    "Choosing",
-    "Confidence",
     "ConversationContext",
-    "DatabaseClient",
-    "Detector",
     "EntryPoint",
-    "ErrorRate",
     "EscapePlan",
     "Event",
     "EventType",
     "Every",
     "Fallbacks",
-    "GoesInCircles",
     "Handoff",
     "HandoffPacket",
-    "HandoffStatus",
-    "Hours",
-    "HttpClient",
     "Human",
     "Initial",
     "Invoke",
-    "Keywords",
-    "Lacks",
     "Limits",
-    "Look",
-    "Mail",
-    "MailStatus",
-    "Mailbox",
     "Migration",
-    "Mode",
     "ModelLoop",
-    "NeedRule",
-    "Needs",
-    "NoProgress",
-    "Noticed",
     "OnRefusal",
     "OtherGraph",
     "Outcome",
-    "PacketMigration",
-    "Profile",
-    "Reason",
     "Recall",
     "Refused",
-    "Repeats",
     "Retention",
-    "RetriesOver",
     "Retry",
-    "Risk",
-    "Role",
     "Runtime",
-    "SameCall",
-    "SameQuestion",
     "SameTarget",
-    "Sentiment",
     "Signal",
     "Signals",
     "Snapshot",
@@ -259,54 +159,46 @@ __all__ = [
     "StateTransitionGraph",
     "Status",
     "Step",
-    "Subscription",
     "Then",
     "To",
     "ToolBox",
-    "ToolContext",
-    "ToolError",
-    "ToolFailures",
-    "ToolPolicies",
-    "ToolRefusals",
-    "ToolResult",
-    "TransferOffer",
-    "TransferOutcome",
     "Transfers",
     "Transition",
     "Turn",
-    "UserAsked",
-    "VisitsOver",
-    "Watchdog",
-    "WatchdogTerms",
-    "Webhook",
-    "WhenFull",
     "Work",
-    "answered",
-    "check",
     "draw",
-    "draw_async",
-    "dump",
-    "getting_out",
-    "handing_on",
     "load",
-    "looping",
-    "sync",
     "tool",
 ]
 
 
-if not TYPE_CHECKING and find_spec("httpx") is None:
-    __all__.remove("HttpClient")  # `from gatechart import *` must work without the extra
-
 if not TYPE_CHECKING:  # a type checker would take any other name for one of this package, of type Any
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        home = import_module(f"{__name__}.{_HOMES[name]}")
-        found = home if name == _HOMES[name] else getattr(home, name)
-        globals()[name] = found  # asked once
-        return found
+        if name in _MODULES:
+            value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+            globals()[name] = value  # the next access does not come here
+            return value
+        if name in _PACKAGES:
+            return import_module(f"{__name__}.{name}")
+        if package := _package_of(name):
+            # An AttributeError would lose its text in a `from` import.
+            raise ImportError(f"{name!r} is not in {__name__!r}; write `from {package} import {name}`")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _package_of(name: str) -> str | None:
+    """Return the public package that has a name."""
+    if name.startswith("_"):
+        return None
+    for package in (f"{__name__}.{each}" for each in _PACKAGES):
+        try:
+            module = import_module(package)
+        except ImportError:  # its extra is not installed
+            continue
+        if name in getattr(module, "__all__", ()):
+            return package
+    return None
 
 
 def __dir__() -> list[str]:

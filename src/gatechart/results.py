@@ -1,8 +1,10 @@
 """What calls return: values that the framework makes and users read."""
 
-from gatechart.values.agents import Origin, Outcome, Refusal, RefusalReason, Snapshot
-from gatechart.values.handoffs import HandoffChange, HandoffRecord
-from gatechart.values.mail import Mail, Receipt
+from gatechart.hosting.transfers import TransferOutcome
+from gatechart.turn.transfer_offer import TransferOffer
+from gatechart.values.agents import Origin, Outcome, Refusal, RefusalReason, Refused, Snapshot, Status
+from gatechart.values.handoffs import HandoffChange, HandoffRecord, HandoffStatus
+from gatechart.values.mail import Mail, MailStatus, Receipt
 from gatechart.values.migrations import Fate, Migrated, Stored
 from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from gatechart.values.profiles import Candidate, Choice, Explanation, Judged
@@ -22,9 +24,11 @@ __all__ = [
     "Forgotten",
     "HandoffChange",
     "HandoffRecord",
+    "HandoffStatus",
     "HistoryEntry",
     "Judged",
     "Mail",
+    "MailStatus",
     "Migrated",
     "Origin",
     "Outcome",
@@ -33,8 +37,12 @@ __all__ = [
     "Receipt",
     "Refusal",
     "RefusalReason",
+    "Refused",
     "ReplayedTurn",
     "Schedule",
     "Snapshot",
+    "Status",
     "Stored",
+    "TransferOffer",
+    "TransferOutcome",
 ]

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import gatechart
-from gatechart import Profile, StateTransitionGraph
+from gatechart import StateTransitionGraph
 from gatechart.charts import load
 from gatechart.contrib.human_desk import desk
 from gatechart.handoff import Priority
+from gatechart.selection import Profile
 from statecharts.online_shop import actions, context, guards, shop
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gatechart import Event, HandoffPacket
-from gatechart.values import Said, TrailEntry
+from gatechart.signals import Said, TrailEntry
 from statecharts.online_shop.context import ShopContext
 
 FROM_THE_WORKSHOP: Final = "order from the workshop"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart import ToolBox, ToolContext, ToolPolicies, tool
+from gatechart import ToolBox, tool
+from gatechart.tools import ToolContext, ToolPolicies
 
 ONCE: Final = ToolPolicies(retry="off", breaker="off")
 """The charts ask again, and hand on by signals where that is in vain."""

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from gatechart import HandoffPacket, Reason
+from gatechart import HandoffPacket
+from gatechart.handoff import Reason
 from gatechart.results import Choice
 from gatechart.selection import choose, terms_of
 from statecharts.support_team import CASCADE, candidates

@@ -14,11 +14,11 @@ from gatechart import (
     Fallbacks,
     Handoff,
     HandoffPacket,
-    Reason,
     State,
     StateTransitionGraph,
     Transition,
 )
+from gatechart.handoff import Reason
 from statecharts.support_team.rules import GENERALIST, SPECIALIST, TOP
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gatechart import Best, NeedRule, Needs, Reason
+from gatechart.handoff import Reason
+from gatechart.selection import Best, NeedRule, Needs
 
 HIGH_TIER: Final = 2
 HIGHEST_TIER: Final = 3

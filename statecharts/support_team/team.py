@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gatechart import ConversationContext, EntryPoint, HandoffPacket, Profile, State, StateTransitionGraph, Transition
+from gatechart import ConversationContext, EntryPoint, HandoffPacket, State, StateTransitionGraph, Transition
 from gatechart.results import Candidate
+from gatechart.selection import Profile
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gatechart import Event, HandoffPacket, Turn
-from gatechart.graph import Action
+from gatechart.graph.definition import Action
 from statecharts.telecom_support.context import TelecomContext
 from statecharts.telecom_support.guards import seen
 from statecharts.telecom_support.ticket import read

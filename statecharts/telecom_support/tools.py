@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gatechart import ToolBox, ToolContext, tool
-from gatechart.tools import ToolError
+from gatechart import ToolBox, tool
+from gatechart.tools import ToolContext, ToolError
 from statecharts.telecom_support.world import Worlds
 
 

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Final
 
-from gatechart import Agent, Limits, Runtime
+from gatechart import Agent, Limits, Runtime, Status
 from gatechart.contrib.human_desk import human_desk
-from gatechart.graph import AnyGraph
+from gatechart.graph.graph import AnyGraph
+from gatechart.results import HistoryEntry
 from gatechart.testing import VirtualClock
-from gatechart.values import HistoryEntry, Status
 from gatechart.values.frozen import replaced, value
 from statecharts.hurry import hurried
 from statecharts.tool_ring.ring import RingContext, ring

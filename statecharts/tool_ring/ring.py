@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from gatechart import AgentContext, Event, Invoke, State, StateTransitionGraph, Transition
-from gatechart.escape import AwaitBreaker, EscapePlan, Reroute, Rollback, Strategy, SwitchTool, ToHuman
-from gatechart.graph import AnyGraph, Signals
+from gatechart import AgentContext, EscapePlan, Event, Invoke, Signals, State, StateTransitionGraph, Transition
+from gatechart.escape import AwaitBreaker, Reroute, Rollback, Strategy, SwitchTool, ToHuman
+from gatechart.graph.graph import AnyGraph
 from gatechart.signals import looping
 
 MOST_STEPS: Final = 100

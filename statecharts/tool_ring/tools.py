@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from gatechart import ToolBox, ToolContext, tool
-from gatechart.tools import AnyTool
-from gatechart.values import BreakerPolicy, Retry, ToolPolicies
+from gatechart import Retry, ToolBox, tool
+from gatechart.tools import AnyTool, BreakerPolicy, ToolContext, ToolPolicies
 
 POLICIES: Final = ToolPolicies(
     retry=Retry(attempts=3, first_s=0.5),  # two more after the first

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from gatechart import Runtime
-from gatechart.graph import AnyGraph
+from gatechart.graph.graph import AnyGraph
 from statecharts.transfers import Scripted, Services, Stubborn, research, review
 from statecharts.transfers.context import Draft, Question
 from statecharts.transfers.models import Model

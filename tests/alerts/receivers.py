@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gatechart.values import AlertMessage, Severity
+from gatechart.values.alerts import AlertMessage, Severity
 from tests.ports import free_ports
 
 AT = datetime.datetime(2030, 1, 1, 12, tzinfo=datetime.UTC)

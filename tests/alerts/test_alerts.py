@@ -8,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from gatechart import Alerts, Runtime, State, StateTransitionGraph
+from gatechart import Runtime, State, StateTransitionGraph
+from gatechart.alerts import Alerts
 from gatechart.alerts.graph import MOST_PENDING, SinkContext, alerts_graph
 from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.checks import check
@@ -16,8 +17,8 @@ from gatechart.errors import UnknownAgentError
 from gatechart.hosting.own_agents import own_agents_of
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.turn import alert_effects, alert_payload, sink_agent
-from gatechart.values import ALERT, AlertMessage
+from gatechart.turn.alerts import alert_effects, alert_payload, sink_agent
+from gatechart.values.alerts import ALERT, AlertMessage
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TOLD = AlertMessage("a-1", "stuck", "it stands still", NOON, agent_id="case-1")

@@ -6,7 +6,7 @@ import smtplib
 
 import pytest
 
-from gatechart import Mailbox
+from gatechart.alerts import Mailbox
 from tests.alerts.receivers import ALERT, certificate, mailing
 
 

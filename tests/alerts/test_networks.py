@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from gatechart import Webhook
+from gatechart.alerts import Webhook
 from gatechart.alerts.addresses import AddressRefusedError
 from gatechart.alerts.networks import is_public
 from tests.alerts.receivers import ALERT

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import pytest
 
-from gatechart import Webhook
+from gatechart.alerts import Webhook
 from gatechart.alerts.addresses import AddressRefusedError, resolved
 from gatechart.alerts.webhook import WebhookRefusedError
 from tests.alerts.receivers import ALERT, certificate, receiving

@@ -5,20 +5,11 @@ from datetime import UTC
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from gatechart.values import (
-    Event,
-    GuardError,
-    HandoffChange,
-    HandoffRecord,
-    HistoryEntry,
-    Mail,
-    OpenHandoff,
-    Outcome,
-    Refusal,
-    Snapshot,
-    TransferCount,
-    Visit,
-)
+from gatechart.values.agents import Event, GuardError, Outcome, Refusal, Snapshot
+from gatechart.values.handoffs import HandoffChange, HandoffRecord, OpenHandoff
+from gatechart.values.mail import Mail
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.transfers import TransferCount, Visit
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 numbers = st.integers(0, 2**62)

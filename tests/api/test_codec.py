@@ -22,7 +22,9 @@ from gatechart.api.codec import (
     TURN,
     Part,
 )
-from gatechart.values import Page, Receipt, Snapshot, Status
+from gatechart.values.agents import Snapshot, Status
+from gatechart.values.mail import Receipt
+from gatechart.values.queries import Page
 from tests.api.strategies import entries, handoffs, mail, numbers, outcomes, snapshots, texts
 
 many = settings(deadline=None, derandomize=True, database=None, max_examples=50)

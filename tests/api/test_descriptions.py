@@ -2,9 +2,10 @@
 
 import pytest
 
-from gatechart import Best, Fallbacks, Human, Needs, SameTarget
+from gatechart import Fallbacks, HandoffPacket, Human, SameTarget
 from gatechart.api.descriptions import packet_sections
-from gatechart.handoff import HandoffPacket, fallback_steps
+from gatechart.handoff.fallbacks import fallback_steps
+from gatechart.selection import Best, Needs
 
 REFUNDS = Needs(domains=("refunds",))
 

@@ -7,7 +7,7 @@ import pytest
 
 import gatechart.cli
 import gatechart.contrib  # noqa: F401
-from gatechart.api import ErrorDocument
+from gatechart.api.errors import ErrorDocument
 from gatechart.errors import (
     DefinitionError,
     EventError,

@@ -12,28 +12,29 @@ from gatechart import (
     Fallbacks,
     Handoff,
     HandoffPacket,
-    HandoffStatus,
     Human,
-    MailStatus,
-    Mode,
     OtherGraph,
-    Reason,
     Runtime,
     SameTarget,
     StateTransitionGraph,
     Status,
 )
 from gatechart.agent import Agent
-from gatechart.api import COMMANDS, KINDS, AgentHome, ErrorDocument, check_writable
 from gatechart.api.agents import StartCommand
+from gatechart.api.arguments import check_writable
+from gatechart.api.commands import COMMANDS, KINDS
+from gatechart.api.errors import ErrorDocument
 from gatechart.api.events import PostCommand, SendCommand
+from gatechart.api.home import AgentHome
 from gatechart.errors import EventRefusedError, GatechartError, NoHandoffError, PayloadError, UnknownAgentError
-from gatechart.graph import OnRefusal
+from gatechart.graph.definition import OnRefusal
+from gatechart.handoff import HandoffStatus, Mode, Reason
 from gatechart.restate import runtime as restate_runtime
 from gatechart.runtime import runtime
 from gatechart.runtime.operations import OPERATIONS
 from gatechart.testing.records import NOON
-from gatechart.values import GraphCount
+from gatechart.values.mail import MailStatus
+from gatechart.values.queries import GraphCount
 from tests.api.charts import Note, lamp, shade
 
 

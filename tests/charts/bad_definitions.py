@@ -14,17 +14,10 @@ from transitions.extensions.states import Error, Volatile, add_state_features
 
 from gatechart.charts import dump, load
 from gatechart.contrib.transitions import graph_from
-from gatechart.graph import (
-    Accepts,
-    Allow,
-    EntryPoint,
-    Handoff,
-    Invoke,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
-from gatechart.values import Retry
+from gatechart.graph.definition import Allow, EntryPoint, Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Accepts, Handoff
+from gatechart.values.delays import Retry
 from tests.charts import functions
 from tests.charts.test_hostile import HOSTILE
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from gatechart import AgentContext
-from gatechart.handoff import ConversationContext
+from gatechart import AgentContext, ConversationContext
 
 
 class Case(AgentContext):

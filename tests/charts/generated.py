@@ -8,32 +8,20 @@ from functools import partial
 
 from hypothesis import strategies as st
 
+from gatechart import EscapePlan
 from gatechart.charts import Cel
 from gatechart.charts.contexts import context_of
 from gatechart.charts.model import Except, Fixed
 from gatechart.checks import RULES
-from gatechart.escape import CutOut, EscapePlan, Nudge, Reroute, Rollback, SwitchTool, ToHuman
-from gatechart.graph import (
-    ANY,
-    Accepts,
-    Allow,
-    Best,
-    EntryPoint,
-    Fallbacks,
-    Handoff,
-    Human,
-    Initial,
-    Invoke,
-    NeedRule,
-    OnRefusal,
-    OtherGraph,
-    SameTarget,
-    State,
-    StateTransitionGraph,
-    Then,
-    Transition,
-)
-from gatechart.values import Every, Hours, Mode, Needs, Profile, Reason, Retry
+from gatechart.escape import CutOut, Nudge, Reroute, Rollback, SwitchTool, ToHuman
+from gatechart.graph.definition import ANY, Allow, EntryPoint, Initial, Invoke, OnRefusal, State, Then, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
+from gatechart.graph.selection import Best, NeedRule
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Mode, Reason
+from gatechart.values.profiles import Hours, Needs, Profile
+from gatechart.values.recurrence import Every
 from tests.charts.functions import (
     Brought,
     Case,

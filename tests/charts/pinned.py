@@ -15,7 +15,7 @@ from typing import Any, Final
 from gatechart.charts import load
 from gatechart.contrib.scxml import read
 from gatechart.errors import GatechartError
-from gatechart.graph import Handoff
+from gatechart.graph.handoff import Handoff
 from tests.charts import bad_definitions, functions
 
 PINS: Final = Path(__file__).parent / "pins"

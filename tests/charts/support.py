@@ -10,8 +10,8 @@ import pytest
 from gatechart.charts import load
 from gatechart.context import read_context
 from gatechart.errors import InvalidChartError
-from gatechart.turn import begin, take_turn
-from gatechart.values import Event, Outcome
+from gatechart.turn.turns import begin, take_turn
+from gatechart.values.agents import Event, Outcome
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 
 from gatechart.charts import dump, load
 from gatechart.checks import check, report
-from gatechart.graph import Allow, EntryPoint
+from gatechart.graph.definition import Allow, EntryPoint
 from tests.charts.support import chart, faults
 
 TRAP = """

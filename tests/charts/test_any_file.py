@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gatechart.charts import load
 from gatechart.charts.schema import KEYS
 from gatechart.errors import InvalidChartError
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph.graph import StateTransitionGraph
 from tests.charts import functions
 from tests.charts.test_loading import BIND, DATA
 from tests.charts.test_xstate import MACHINE, Deps

@@ -8,8 +8,7 @@ import pytest
 
 from gatechart.charts import load
 from gatechart.context import AgentContext
-from gatechart.graph import callable_name
-from gatechart.graph.callables import is_async
+from gatechart.graph.callables import callable_name, is_async
 from tests.charts import functions
 from tests.charts.functions import Case, is_ready, look_up, note
 from tests.charts.support import faults, lamp

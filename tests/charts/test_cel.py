@@ -13,7 +13,7 @@ from gatechart.charts.cel import compiled
 from gatechart.charts.cel.functions import FUNCTIONS
 from gatechart.charts.cel.parser import parsed
 from gatechart.charts.cel.program import ERRORS
-from gatechart.values import Event
+from gatechart.values.agents import Event
 from tests.charts.functions import Case
 
 SUMMER = datetime(2030, 7, 1, 22, 30, 15, 250_000, tzinfo=UTC)  # a Monday

@@ -4,11 +4,10 @@ import time
 
 import pytest
 
-from gatechart import AgentContext, State, StateTransitionGraph, Transition
+from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.charts.cel import MAX_STEPS, Cel, compiled
 from gatechart.errors import GuardBudgetError
-from gatechart.runtime import Runtime
-from gatechart.values import Event
+from gatechart.values.agents import Event
 from tests.support import NOW
 
 pytestmark = pytest.mark.long

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from gatechart.charts import dump, load
 from gatechart.charts.dump import bindings_of
 from gatechart.errors import InvalidChartError
-from gatechart.graph import EventType
+from gatechart.graph.events import EventType
 
 CHART = """
 id: leave

@@ -14,7 +14,7 @@ from gatechart import State, StateTransitionGraph, Transition
 from gatechart.charts import bindings_of, dump, load, schema
 from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
-from gatechart.graph import askings
+from gatechart.graph.compile import askings
 from tests.charts.functions import add, note
 from tests.charts.generated import graphs
 

@@ -33,8 +33,13 @@ from gatechart.escape import (
     ToHuman,
     getting_out,
 )
-from gatechart.graph import AnyGraph, Best, Fallbacks, Handoff, Human, Invoke
-from gatechart.values import Needs, Reason, TakeTransition
+from gatechart.graph.definition import Invoke
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Fallbacks, Handoff, Human
+from gatechart.graph.selection import Best
+from gatechart.values.escapes import TakeTransition
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs
 
 CHART = """\
 id: shop

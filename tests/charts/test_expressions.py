@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart.charts import Cel
-from gatechart.values import Event
+from gatechart.values.agents import Event
 from tests.charts.functions import Case
 from tests.charts.support import NOW, Life, faults, lamp
 

@@ -10,18 +10,9 @@ from jsonschema import Draft202012Validator
 from gatechart.charts import bindings_of, dump, load, schema
 from gatechart.charts.faults import Spot
 from gatechart.charts.source import read
-from gatechart.graph import (
-    Accepts,
-    Fallbacks,
-    Handoff,
-    Human,
-    Invoke,
-    OtherGraph,
-    SameTarget,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
+from gatechart.graph.definition import Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from tests.charts import functions
 from tests.charts.functions import Case, is_welcome, living, note, result, tell
 from tests.charts.support import chart, faults

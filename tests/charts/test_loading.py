@@ -14,8 +14,9 @@ from gatechart.charts.faults import Faults, Spot
 from gatechart.charts.model import Except
 from gatechart.charts.source import parse_yaml
 from gatechart.charts.yaml_text import write_yaml
-from gatechart.graph import ANY, Initial, Invoke, OnRefusal, Recall, Then
-from gatechart.values import Event, Retry
+from gatechart.graph.definition import ANY, Initial, Invoke, OnRefusal, Recall, Then
+from gatechart.values.agents import Event
+from gatechart.values.delays import Retry
 from statecharts.customer_service import customer_service
 from statecharts.leave_approval import leave_approval
 from statecharts.service_desk import service_desk

@@ -10,8 +10,9 @@ from jsonschema import Draft202012Validator
 from gatechart.charts import dump, load, schema
 from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.errors import InvalidChartError
-from gatechart.graph import AnyGraph, EntryPoint, StateTransitionGraph, Transition
-from gatechart.values import Hours, Profile
+from gatechart.graph.definition import EntryPoint, Transition
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.values.profiles import Hours, Profile
 from tests.charts.test_schema import plain
 
 FULL = Profile(

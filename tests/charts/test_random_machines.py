@@ -12,7 +12,7 @@ import pytest
 
 from gatechart.charts import load
 from gatechart.errors import InvalidChartError
-from gatechart.graph import Precedence
+from gatechart.graph.definition import Precedence
 from tests.charts.xstate.random_machines import random_machine
 from tests.charts.xstate.walks import bound, by_graph, by_xstate, leaf_names, missing, story
 from tests.skipped import LOUD

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from gatechart import HandoffPacket
 from gatechart.charts import bindings_of, dump, load, schema
 from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.errors import InvalidChartError
-from gatechart.graph import AnyGraph, Best, Fallbacks, Handoff, NeedRule, Transition
-from gatechart.handoff import HandoffPacket
-from gatechart.values import Candidate, Needs, Reason
+from gatechart.graph.definition import Transition
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.graph.selection import Best, NeedRule
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Candidate, Needs
 from tests.charts.test_schema import plain
 
 VALIDATOR = Draft202012Validator(schema())

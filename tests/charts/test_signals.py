@@ -11,8 +11,10 @@ from gatechart.charts import dump, load
 from gatechart.charts.dump import bindings_of
 from gatechart.charts.signal_keys import DETECTORS, PRESETS, SIGNAL_KEYS
 from gatechart.errors import InvalidChartError
-from gatechart.graph import AnyGraph, Handoff, NeedRule, Signal, Signals
-from gatechart.graph.signals import answered
+from gatechart.graph.graph import AnyGraph
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.selection import NeedRule
+from gatechart.graph.signals import Signal, Signals, answered
 from gatechart.signals import (
     Confidence,
     Lacks,
@@ -24,7 +26,9 @@ from gatechart.signals import (
     handing_on,
     looping,
 )
-from gatechart.values import AnyOf, Needs, Reason
+from gatechart.values.detectors import AnyOf
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs
 
 CHART = """\
 id: shop

@@ -3,12 +3,13 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from gatechart import BreakerPolicy, Capability, Retry, ToolPolicies
+from gatechart import Retry
 from gatechart.charts import dump, load, schema
 from gatechart.charts.faults import Spot
 from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
-from gatechart.values import Rate
+from gatechart.tools import BreakerPolicy, Capability, ToolPolicies
+from gatechart.values.tool_policies import Rate
 
 CHART = """
 id: shop

@@ -6,10 +6,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from gatechart import dump, load
+from gatechart import load
+from gatechart.charts import dump
 from gatechart.charts.schema import schema
 from gatechart.errors import InvalidChartError
-from gatechart.graph import To
+from gatechart.graph.transfers import To
 
 CHART = """
 id: research

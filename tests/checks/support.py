@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatechart.checks import Finding, check
-from gatechart.graph import StateTransitionGraph
+from gatechart.graph.graph import StateTransitionGraph
 
 
 def graph_of(transitions=(), *, entry_points=("A",), **rest: Any) -> StateTransitionGraph:

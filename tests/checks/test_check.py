@@ -6,7 +6,7 @@ import pytest
 
 from gatechart.checks import RULES, Allow, Severity, check, report
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import ANY, EntryPoint, State, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
 from statecharts import examples
 from tests.checks.support import graph_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart.graph import ANY, Invoke, State, Transition
+from gatechart.graph.definition import ANY, Invoke, State, Transition
 from tests.checks.support import found, graph_of, places
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gatechart.checks import check
-from gatechart.graph import ANY, EntryPoint, State, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
 from tests.checks.support import found, graph_of, places, yes
 
 

@@ -7,17 +7,10 @@ from pydantic import BaseModel
 
 from gatechart import AgentContext, ConversationContext, HandoffPacket
 from gatechart.checks import report
-from gatechart.graph import (
-    EntryPoint,
-    Fallbacks,
-    Handoff,
-    Human,
-    State,
-    StateTransitionGraph,
-    To,
-    Transfers,
-    Transition,
-)
+from gatechart.graph.definition import EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Fallbacks, Handoff, Human
+from gatechart.graph.transfers import To, Transfers
 from tests.checks.support import Expression, found, graph_of, places, yes
 
 

@@ -23,18 +23,10 @@ from gatechart.escape import (
     ToHuman,
     getting_out,
 )
-from gatechart.graph import (
-    ANY,
-    Allow,
-    EntryPoint,
-    Handoff,
-    Invoke,
-    Signal,
-    State,
-    StateTransitionGraph,
-    Transition,
-    answered,
-)
+from gatechart.graph.definition import ANY, Allow, EntryPoint, Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.signals import Signal, answered
 from gatechart.signals import NoProgress, Repeats, handing_on, looping
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart.graph import ANY, EntryPoint, Invoke, OnRefusal, State, Transition
+from gatechart.graph.definition import ANY, EntryPoint, Invoke, OnRefusal, State, Transition
 from gatechart.signals import Repeats, SameCall
 from tests.checks.support import Raising, found, graph_of, places
 

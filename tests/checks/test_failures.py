@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart.checks import Allow, check
-from gatechart.graph import State, Transition
+from gatechart.graph.definition import State, Transition
 from tests.checks.support import graph_of
 
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel, model_validator
 
 from gatechart import AgentContext
-from gatechart.graph import EntryPoint, Initial, State, Transition
+from gatechart.graph.definition import EntryPoint, Initial, State, Transition
 from tests.checks.support import Expression, Raising, found, graph_of, places, yes
 
 

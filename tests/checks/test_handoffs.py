@@ -3,19 +3,9 @@ from __future__ import annotations
 import pytest
 
 from gatechart.checks import Allow, check, check_all, report
-from gatechart.graph import (
-    ANY,
-    Fallbacks,
-    Handoff,
-    Human,
-    Initial,
-    Invoke,
-    OtherGraph,
-    SameTarget,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
+from gatechart.graph.definition import ANY, Initial, Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Fallbacks, Handoff, Human, OtherGraph, SameTarget
 from tests.checks.support import found, graph_of, places, yes
 
 ASK = Handoff("refunds", at="REVIEWING")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gatechart.charts import load
-from gatechart.graph import ANY, Invoke, Precedence, State, Then, Transition
+from gatechart.graph.definition import ANY, Invoke, Precedence, State, Then, Transition
 from tests.checks.support import found, graph_of, places, yes
 
 

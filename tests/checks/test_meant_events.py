@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gatechart.graph import ANY, State, Transition
+from gatechart.graph.definition import ANY, State, Transition
 from tests.checks.support import found, graph_of, places
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gatechart.checks import TooManyConfigurationsError, paths
 from gatechart.errors import EntryRefusedError
-from gatechart.graph import ANY, State, Transition
+from gatechart.graph.definition import ANY, State, Transition
 from statecharts import examples
 from tests.checks.support import graph_of, yes
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gatechart.checks import reach
-from gatechart.graph import ANY, EntryPoint, State, Then, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Then, Transition
 from tests.checks.support import found, graph_of, places, yes
 
 HISTORY = State("RECENT", history="shallow", initial="C1")

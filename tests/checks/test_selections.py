@@ -7,28 +7,19 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from gatechart import Runtime
+from gatechart import ConversationContext, HandoffPacket, Runtime
 from gatechart.checks import Allow, check, check_all, report
 from gatechart.context import AgentContext
-from gatechart.graph import (
-    AnyGraph,
-    Best,
-    EntryPoint,
-    Fallbacks,
-    Handoff,
-    Invoke,
-    NeedRule,
-    State,
-    StateTransitionGraph,
-    To,
-    Transfers,
-    Transition,
-)
+from gatechart.graph.definition import EntryPoint, Invoke, State, Transition
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.graph.selection import Best, NeedRule
 from gatechart.graph.signals import answered
-from gatechart.handoff import ConversationContext, HandoffPacket
+from gatechart.graph.transfers import To, Transfers
 from gatechart.signals import Lacks, handing_on
 from gatechart.stores import MemoryStore
-from gatechart.values import Candidate, Needs, Profile, Reason
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Candidate, Needs, Profile
 
 REFUNDS = Profile(domains=("refunds",), capabilities=("process_refund",), tier=2, samples=("I want a refund",))
 ORDERS = Profile(domains=("orders",), capabilities=("query_order",))

@@ -8,7 +8,10 @@ import pytest
 
 from gatechart.checks import check
 from gatechart.context import AgentContext
-from gatechart.graph import Allow, EntryPoint, Handoff, Invoke, Signal, Signals, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import Allow, EntryPoint, Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.signals import Signal, Signals
 from gatechart.signals import (
     CALLED,
     GoesInCircles,
@@ -25,7 +28,7 @@ from gatechart.signals import (
     handing_on,
     looping,
 )
-from gatechart.values import AnyOf, Detector, Symptom
+from gatechart.values.detectors import AnyOf, Detector, Symptom
 
 
 class Ordering(AgentContext):

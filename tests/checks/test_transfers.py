@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from gatechart.checks import check, report
-from gatechart.graph import EntryPoint, State, StateTransitionGraph, To, Transfers, Transition
+from gatechart.graph.definition import EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.transfers import To, Transfers
 
 
 async def choose(context, work): ...

@@ -12,10 +12,9 @@ from tests.forked import COMMAND, PIPE, fork
 pytestmark = pytest.mark.processes
 
 APP = """
-from gatechart import (
-    Best, Choosing, ConversationContext, EntryPoint, Handoff, Needs, Profile, State, StateTransitionGraph, Transition,
-)
-from gatechart.selection import Exploring, Learned
+from gatechart import ConversationContext, EntryPoint, Handoff, State, StateTransitionGraph, Transition
+from gatechart.runtime import Choosing
+from gatechart.selection import Best, Exploring, Learned, Needs, Profile
 
 SKILLED = Profile(domains=("bills",))
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from gatechart.stores import open_store
-from gatechart.values import Mail, MailStatus, Posting
+from gatechart.values.commits import Posting
+from gatechart.values.mail import Mail, MailStatus
 from tests.cli.homes import on_both
 
 pytestmark = pytest.mark.sqlite_is_enough

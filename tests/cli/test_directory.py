@@ -90,7 +90,8 @@ def test_a_dry_run_tells_whom_work_would_go_to(gatechart):
 
 
 SUPPORT = """
-from gatechart import Best, Fallbacks, Handoff, Human, Needs, StateTransitionGraph, Transition
+from gatechart.selection import Best, Needs
+from gatechart import Fallbacks, Handoff, Human, StateTransitionGraph, Transition
 from statecharts.support_team import reception, team
 
 best = Handoff(Best(Needs(domains=("moon",)), name="moon"), fallbacks=Fallbacks(Human("OrderAgent", at="SERVING")))

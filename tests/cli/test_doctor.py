@@ -14,7 +14,8 @@ from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.cli.commands import app
 from gatechart.stores.opening import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import HostRecord, Role
+from gatechart.values.homes import Role
+from gatechart.values.hosts import HostRecord
 from gatechart.watchdog import rules
 
 slow = StateTransitionGraph("slow", states=[State("HERE", expects="1ms")], entry_points=["HERE"])

@@ -327,8 +327,8 @@ def test_several_graphs_are_drawn_as_their_map(project, gatechart):
 
 
 DIRECTORY = """
-from gatechart.graph import Accepts, EntryPoint, StateTransitionGraph
-from gatechart.values import Profile
+from gatechart import Accepts, EntryPoint, StateTransitionGraph
+from gatechart.selection import Profile
 
 door = EntryPoint("WORKING", profile=Profile(tier=2))
 team = StateTransitionGraph("team", states=["WORKING"], entry_points=[door], accepts=Accepts(capacity=3))
@@ -338,8 +338,9 @@ graphs = [team, open_team]
 
 
 ASKING = """
-from gatechart import Best, EntryPoint, Handoff, State, StateTransitionGraph, Transition
-from gatechart.values import Needs, Profile
+from gatechart.selection import Best
+from gatechart import EntryPoint, Handoff, State, StateTransitionGraph, Transition
+from gatechart.selection import Needs, Profile
 
 moved = Transition("TALKING", "ASKED", "WAITING", actions=Handoff(Best(Needs(domains=("bills",)))))
 back = Transition("WAITING", "handoff.failed", "TALKING")

@@ -8,20 +8,18 @@ from contextlib import closing
 import pytest
 
 from gatechart import (
-    Best,
     EntryPoint,
     Fallbacks,
     Handoff,
     Human,
-    Needs,
     OtherGraph,
-    Profile,
     Runtime,
     State,
     StateTransitionGraph,
     Transition,
 )
-from gatechart.values import Role
+from gatechart.selection import Best, Needs, Profile
+from gatechart.values.homes import Role
 from tests.cli.homes import on_both
 from tests.contrib.human_desk.support import answered
 from tests.contrib.human_desk.support import office as office_graphs

@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart import Runtime
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.cli.homes import on_both
 
 pytestmark = pytest.mark.sqlite_is_enough

@@ -9,22 +9,11 @@ from gatechart.cli.agent_views import snapshot_document, turn_text
 from gatechart.cli.output import moment_text
 from gatechart.cli.signal_views import entry_text, trail_document
 from gatechart.testing.records import NOON, started
-from gatechart.values import (
-    REFUSED,
-    Called,
-    Event,
-    FiredSignal,
-    HistoryEntry,
-    Moved,
-    Noted,
-    Progressed,
-    Reaction,
-    Reason,
-    Reasoned,
-    Said,
-    Status,
-    Waited,
-)
+from gatechart.values.agents import Event, Status
+from gatechart.values.fired_signals import FiredSignal, Reaction
+from gatechart.values.handoffs import Reason
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.trail import REFUSED, Called, Moved, Noted, Progressed, Reasoned, Said, Waited
 from tests.cli.homes import on_both
 from tests.runtime.spoiling import by_hand
 

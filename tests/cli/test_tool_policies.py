@@ -7,8 +7,9 @@ import pytest
 pytestmark = pytest.mark.processes
 
 APP = """
-from gatechart import Retry, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
-from gatechart.graph import Invoke
+from gatechart import Retry, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.tools import ToolPolicies
+from gatechart import Invoke
 from gatechart import AgentContext
 
 

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from gatechart.cli.agent_views import snapshot_document, turn_text
 from gatechart.testing.records import NOON, started
-from gatechart.values import Event, HistoryEntry, Status, TransferCount
+from gatechart.values.agents import Event, Status
+from gatechart.values.queries import HistoryEntry
+from gatechart.values.transfers import TransferCount
 
 CHOSEN = {
     "tool": "transfer_to_SEARCHING",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Handoff
+from gatechart import Handoff, HandoffPacket
 from gatechart.clients import (
     AnswerLostError,
     ClientClosedError,
@@ -33,9 +33,10 @@ from gatechart.errors import (
     UnknownGraphError,
     UnknownVersionError,
 )
-from gatechart.handoff import HandoffPacket
 from gatechart.serving import Lifecycle, listening
-from gatechart.values import Mode, Retry, Status
+from gatechart.values.agents import Status
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Mode
 from tests.serving.conftest import TOKEN, serving, within
 from tests.serving.shop import Order, shop
 

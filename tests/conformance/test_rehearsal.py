@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import BaseModel, Field
 
-from gatechart import AgentContext, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import EntryRefusedError
-from gatechart.graph import ANY, Initial, Then
-from gatechart.runtime import Runtime
+from gatechart.graph.definition import ANY, Initial, Then
 from gatechart.testing.clock import VirtualClock
 from gatechart.testing.rehearsal import rehearse
 

@@ -2,21 +2,18 @@
 
 from gatechart import (
     AgentContext,
-    Best,
     EntryPoint,
     Fallbacks,
     Handoff,
     HandoffPacket,
     Human,
-    NeedRule,
-    Needs,
-    Profile,
     SameTarget,
     State,
     StateTransitionGraph,
     Transition,
 )
 from gatechart.handoff import Message, ReasoningStep, ToolCall
+from gatechart.selection import Best, NeedRule, Needs, Profile
 
 
 class Case(AgentContext):

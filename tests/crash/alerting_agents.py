@@ -9,11 +9,12 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gatechart import Alerts, Runtime, State, StateTransitionGraph
+from gatechart import Runtime, State, StateTransitionGraph
+from gatechart.alerts import Alerts
 from gatechart.alerts.graph import SinkContext
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.turn import alert_payload, sink_agent
-from gatechart.values import ALERT, AlertMessage
+from gatechart.turn.alerts import alert_payload, sink_agent
+from gatechart.values.alerts import ALERT, AlertMessage
 from tests.crash.fault_points import FaultPoints
 
 IDS = ("a-1", "a-2", "a-3")

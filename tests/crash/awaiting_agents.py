@@ -12,19 +12,11 @@ import os
 import signal
 from pathlib import Path
 
-from gatechart import (
-    BreakerPolicy,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    ToolBox,
-    ToolPolicies,
-    Transition,
-    looping,
-    tool,
-)
-from gatechart.escape import AwaitBreaker, EscapePlan
-from gatechart.graph import Invoke
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import AwaitBreaker
+from gatechart.graph.definition import Invoke
+from gatechart.signals import looping
+from gatechart.tools import BreakerPolicy, ToolPolicies
 from tests.crash.fault_points import FaultPoints
 from tests.crash.waiting_agents import HOUR, NOON, KeptClock
 

@@ -10,8 +10,9 @@ import signal
 
 from pydantic import Field
 
-from gatechart import AgentContext, BreakerPolicy, Runtime, State, StateTransitionGraph, Transition
-from gatechart.graph import Invoke
+from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import Invoke
+from gatechart.tools import BreakerPolicy
 from tests.crash.fault_points import FaultPoints
 
 POLICY = BreakerPolicy(failures_in_a_row=2, break_s=3600)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gatechart import AgentContext, Retry, Runtime, State, StateTransitionGraph, ToolBox, ToolContext, Transition, tool
-from gatechart.graph import Invoke
-from gatechart.values import ToolPolicies
+from gatechart import AgentContext, Retry, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.graph.definition import Invoke
+from gatechart.tools import ToolContext
+from gatechart.values.tool_policies import ToolPolicies
 from tests.crash.fault_points import FaultPoints
 
 AT_ONCE = ToolPolicies(retry=Retry(attempts=3, first_s=0.001))

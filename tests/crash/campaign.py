@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gatechart.errors import StoreBusyError, StoreFailedError, StoreUnreachableError
 from gatechart.hosting.limits import Limits
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.crash.crew import Journal, errands, main
 from tests.crash.havoc import havoc
 from tests.crash.ledger import opened_ledger

@@ -20,7 +20,7 @@ from gatechart import (
     Transfers,
     Transition,
 )
-from gatechart.values import count_of
+from gatechart.values.transfers import count_of
 from tests.crash.fault_points import FaultPoints
 
 MOST = 2

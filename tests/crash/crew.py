@@ -17,9 +17,9 @@ from sqlalchemy import text
 
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Step, Transition
 from gatechart.errors import ActionFailedError, UnknownAgentError
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.crash.havoc import until_done
 
 NOBODY = "nobody-yet"  # an agent that is never started

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
-from gatechart.graph import Handoff
+from gatechart.graph.handoff import Handoff
 from gatechart.hosting.limits import Limits
-from gatechart.values import Mode, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Mode
 from tests.crash.fault_points import FaultPoints
 
 LIMITS = Limits(mail_retry=Retry(attempts=1))

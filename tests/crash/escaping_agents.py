@@ -18,21 +18,18 @@ from uuid import uuid4
 from pydantic import Field
 
 from gatechart import (
-    Act,
     AgentContext,
-    Alerts,
     Handoff,
     HandoffPacket,
+    ModelLoop,
     Runtime,
     State,
     StateTransitionGraph,
     ToolBox,
-    ToolContext,
     Transition,
-    Watchdog,
-    WatchdogTerms,
     tool,
 )
+from gatechart.alerts import Alerts
 from gatechart.escape import (
     Alert,
     CutOut,
@@ -47,11 +44,14 @@ from gatechart.escape import (
     SwitchTool,
     ToHuman,
 )
-from gatechart.graph import EntryPoint, Invoke, Signal
+from gatechart.graph.definition import EntryPoint, Invoke
+from gatechart.graph.signals import Signal
 from gatechart.handoff import Message, ToolCall
-from gatechart.models import Finish, ModelLoop, ModelReply
+from gatechart.models import Finish, ModelReply
 from gatechart.signals import ToolFailures
-from gatechart.values import ToolPolicies
+from gatechart.tools import ToolContext
+from gatechart.values.tool_policies import ToolPolicies
+from gatechart.watchdog import Act, Watchdog, WatchdogTerms
 from tests.crash.fault_points import FaultPoints, named
 from tests.crash.undoing_agents import add, bank, lines
 

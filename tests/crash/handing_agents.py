@@ -9,13 +9,25 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gatechart import EntryPoint, Retry, Runtime, State, StateTransitionGraph, To, Transfers, Transition
-from gatechart.graph import Invoke
-from gatechart.handoff import SUMMARY, ConversationContext, HandoffPacket
-from gatechart.models import ModelLoop, OpenAIModel, Summarize, keep_messages
+from gatechart import (
+    ConversationContext,
+    EntryPoint,
+    HandoffPacket,
+    ModelLoop,
+    Retry,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    To,
+    ToolBox,
+    Transfers,
+    Transition,
+)
+from gatechart.graph.definition import Invoke
+from gatechart.handoff.conversation import SUMMARY
+from gatechart.models import OpenAIModel, Summarize, keep_messages
 from gatechart.models.transcript import FOLLOWED
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
-from gatechart.tools import ToolBox
 from tests.crash.fault_points import FaultPoints
 from tests.crash.talking_agents import noting
 

@@ -11,7 +11,9 @@ from sqlalchemy import text
 
 from gatechart.hosting.invoke_journal import KEYS
 from gatechart.stores import open_store
-from gatechart.values import MailQuery, MailStatus, Query, Status
+from gatechart.values.agents import Status
+from gatechart.values.mail import MailStatus
+from gatechart.values.queries import MailQuery, Query
 from tests.crash.crew import Crew
 
 STEPS = """

@@ -13,10 +13,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gatechart import AgentContext, Runtime, State, StateTransitionGraph, ToolBox, ToolContext, Transition, tool
-from gatechart.graph import Invoke, Signal
+from gatechart import AgentContext, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.graph.definition import Invoke
+from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
-from gatechart.values import Called, Noted, ToolPolicies, digest_of, entries_in
+from gatechart.tools import ToolContext
+from gatechart.values.tool_policies import ToolPolicies
+from gatechart.values.trail import Called, Noted, digest_of, entries_in
 from tests.crash.fault_points import FaultPoints
 
 FAILING, FINE = (1, 2, 3), (4, 5)

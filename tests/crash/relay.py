@@ -11,9 +11,10 @@ from pathlib import Path
 
 from gatechart import Runtime
 from gatechart.errors import UnknownAgentError
-from gatechart.handoff import Fallbacks, OtherGraph
-from gatechart.selection import explanation_of
-from gatechart.values import HandoffQuery, HandoffStatus, Mode, Status
+from gatechart.graph.handoff import Fallbacks, OtherGraph
+from gatechart.selection.explaining import explanation_of
+from gatechart.values.agents import Status
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus, Mode
 from tests.crash.fault_points import FaultPoints
 from tests.runtime import handovers
 from tests.runtime.handovers import ALL, CHOOSING, PENDING

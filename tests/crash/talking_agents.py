@@ -10,11 +10,21 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from gatechart import Retry, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
-from gatechart.graph import Invoke
-from gatechart.handoff import ConversationContext
-from gatechart.models import ModelLoop, OpenAIModel, keep_messages
+from gatechart import (
+    ConversationContext,
+    ModelLoop,
+    Retry,
+    Runtime,
+    State,
+    StateTransitionGraph,
+    ToolBox,
+    Transition,
+    tool,
+)
+from gatechart.graph.definition import Invoke
+from gatechart.models import OpenAIModel, keep_messages
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
+from gatechart.tools import ToolPolicies
 from tests.crash.fault_points import FaultPoints
 
 TURNS = 10

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from gatechart import Runtime
-from gatechart.values import BreakerState
+from gatechart.values.breakers import BreakerState
 from tests.crash.breaker_agents import caller, live
 
 

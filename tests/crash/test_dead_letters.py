@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from gatechart import Runtime
-from gatechart.values import MailStatus
+from gatechart.values.mail import MailStatus
 from tests.crash.dead_mail_agents import KINDS, LIMITS, helper, live, mourner
 
 

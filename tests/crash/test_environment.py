@@ -11,7 +11,7 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OutsideError, StoreBusyError, StoreCorruptError, StoreFailedError, StoreReadOnlyError
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from tests.runtime.support import eventually

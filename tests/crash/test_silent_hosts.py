@@ -2,7 +2,8 @@
 
 import asyncio
 
-from gatechart import Limits, Runtime, Watchdog, WatchdogTerms
+from gatechart import Limits, Runtime
+from gatechart.watchdog import Watchdog, WatchdogTerms
 from tests.crash.silent_hosts import idle
 
 QUICK = Watchdog("1m", terms=WatchdogTerms(silent_s=0.3, learns=False))

@@ -13,11 +13,13 @@ from pathlib import Path
 from threading import Thread
 from urllib.request import Request, urlopen
 
-from gatechart import Runtime, State, StateTransitionGraph, ToolBox, ToolContext, Transition, tool
-from gatechart.escape import EscapePlan, Restart
-from gatechart.graph import Invoke, Signal
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import Restart
+from gatechart.graph.definition import Invoke
+from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
-from gatechart.values import ToolPolicies
+from gatechart.tools import ToolContext
+from gatechart.values.tool_policies import ToolPolicies
 from tests.crash.fault_points import FaultPoints
 
 ONCE = ToolPolicies(retry="off", breaker="off")

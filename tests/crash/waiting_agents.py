@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gatechart import Runtime, State, StateTransitionGraph, Step, Transition
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.crash.fault_points import FaultPoints
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

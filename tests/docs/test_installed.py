@@ -24,7 +24,8 @@ BROUGHT: Final = {
     *("typer", "annotated-doc", "shellingham", "prompt-toolkit", "wcwidth"),  # the last two with CEL's own shell
 }
 A_GRAPH: Final = """
-from gatechart import EventType, Runtime, StateTransitionGraph, check, draw
+from gatechart import EventType, Runtime, StateTransitionGraph, draw
+from gatechart.checks import check
 g = StateTransitionGraph("g", states=["A"], entry_points=["A"])
 """
 TYPED: Final = """
@@ -113,7 +114,7 @@ def test_a_project_is_begun_checked_and_drawn_on_the_command_line(python, tmp_pa
 @pytest.mark.parametrize(
     ("program", "extra"),
     [
-        ("from gatechart import HttpClient", "client"),
+        ("from gatechart.clients import HttpClient", "client"),
         ("from gatechart.clients import Changes", "client"),
         ("import gatechart.serving", "serve"),
         ("from gatechart.restate import RestateRuntime", "restate"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -16,51 +17,44 @@ TOP = {
         "Accepts",
         "Agent",
         "AgentContext",
-        "Choosing",
         "ConversationContext",
-        "DatabaseClient",
         "EntryPoint",
+        "EscapePlan",
         "Event",
         "EventType",
-        "Every",
     ),
-    *("Fallbacks", "Handoff", "HandoffPacket", "HandoffStatus", "HttpClient", "Human", "Initial", "Invoke", "Limits"),
-    *("Mail", "MailStatus", "Migration", "Mode", "ModelLoop", "OnRefusal", "OtherGraph", "Outcome"),
-    *("PacketMigration", "Reason", "Recall", "Refused", "Retention", "Retry", "Role", "Runtime", "SameTarget"),
-    *("Snapshot", "State", "StateTransitionGraph", "Status"),
-    *("Step", "Subscription", "Then", "Transition", "Turn", "WhenFull", "Work", "check", "draw", "draw_async"),
-    *("Act", "Alerts", "Mailbox", "Watchdog", "WatchdogTerms", "Webhook"),
-    *("EscapePlan", "getting_out"),
-    *("dump", "load", "sync"),
-    *("To", "TransferOffer", "TransferOutcome", "Transfers"),
-    *("BreakerPolicy", "Capability", "ToolBox", "ToolContext", "ToolError", "ToolPolicies", "ToolResult", "tool"),
-    *("AnyOf", "Detector", "Look", "Signal", "Signals", "answered", "handing_on", "looping"),
-    *(
-        "Confidence",
-        "ErrorRate",
-        "GoesInCircles",
-        "Keywords",
-        "Lacks",
-        "NoProgress",
-        "Noticed",
-        "Repeats",
-        "RetriesOver",
-    ),
-    *("Best", "Hours", "NeedRule", "Needs", "Profile"),
-    *("Risk", "SameCall", "SameQuestion", "Sentiment", "ToolFailures", "ToolRefusals", "UserAsked", "VisitsOver"),
+    *("Every", "Fallbacks", "Handoff", "HandoffPacket", "Human", "Initial", "Invoke", "Limits", "Migration"),
+    *("ModelLoop", "OnRefusal", "OtherGraph", "Outcome", "Recall", "Refused", "Retention", "Retry", "Runtime"),
+    *("SameTarget", "Signal", "Signals", "Snapshot", "State", "StateTransitionGraph", "Status", "Step", "Then", "To"),
+    *("ToolBox", "Transfers", "Transition", "Turn", "Work", "draw", "load", "tool"),
 }
 RESULTS = {
     *("AcceptedEvent", "Agrees", "PossibleTransition", "Difference", "Fidelity", "ReplayedTurn"),
-    *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HistoryEntry", "Mail", "Migrated", "Origin", "Outcome"),
-    *("Candidate", "Choice", "Explanation", "Judged"),
-    *("Page", "Receipt", "Refusal", "RefusalReason", "Schedule", "Snapshot", "Stored"),
+    *("Fate", "Forgotten", "HandoffChange", "HandoffRecord", "HandoffStatus", "HistoryEntry", "Mail", "MailStatus"),
+    *("Candidate", "Choice", "Explanation", "Judged", "Migrated", "Origin", "Outcome"),
+    *("Page", "Receipt", "Refusal", "RefusalReason", "Refused", "Schedule", "Snapshot", "Status", "Stored"),
+    *("TransferOffer", "TransferOutcome"),
 }
+PACKAGES = {
+    "alerts": {"Alerts", "AlertSink", "Mailbox", "Webhook"},
+    "runtime": {"Choosing", "Limits", "Retention", "Role", "Runtime", "Step", "Subscription", "WhenFull", "Work"},
+    "selection": {
+        *("Best", "Candidate", "Embed", "EmbeddingIndex", "Exploring", "Hours", "Learned", "NeedRule", "Needs"),
+        *("Profile", "choose", "static_embeddings", "terms_of"),
+    },
+    "watchdog": {"Act", "Watchdog", "WatchdogTerms"},
+}
+"""Packages of which each name is public, and pinned."""
+WITHOUT_NAMES = ("api", "graph", "hosting", "kernel", "turn", "values")
 HEAVY = ("alembic", "graphviz", "pydantic", "ruamel", "sqlalchemy")
 
 
 def test_the_public_names_are_these() -> None:
     assert set(gatechart.__all__) == TOP
     assert set(results.__all__) == RESULTS
+    assert {name: set(import_module(f"gatechart.{name}").__all__) for name in PACKAGES} == PACKAGES
+    assert [name for name in WITHOUT_NAMES if hasattr(import_module(f"gatechart.{name}"), "__all__")] == []
+    assert len(TOP) <= 45
 
 
 @pytest.mark.parametrize("name", sorted(TOP))
@@ -72,6 +66,21 @@ def test_each_public_name_can_be_imported_and_is_listed(name: str) -> None:
 def test_a_name_that_is_not_public_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'gatechart' has no attribute 'Ladder'"):
         gatechart.Ladder  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [("Repeats", "signals"), ("Best", "selection"), ("Role", "runtime"), ("HandoffStatus", "handoff")],
+)
+def test_a_name_of_another_public_package_is_answered_with_its_place(name: str, package: str) -> None:
+    with pytest.raises(ImportError, match=f"write `from gatechart.{package} import {name}`"):
+        exec(f"from gatechart import {name}")
+
+
+def test_public_packages_are_attributes_of_the_package() -> None:
+    code = "import gatechart; print(gatechart.signals.Repeats.__name__, gatechart.sync.__name__)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "Repeats gatechart.sync\n"
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

@@ -14,8 +14,10 @@ from pydantic import BaseModel
 
 from gatechart import ANY, AgentContext, EntryPoint, Invoke, State, StateTransitionGraph, Transition
 from gatechart.drawing import to_dot, to_mermaid
-from gatechart.graph import Fallbacks, Handoff, Human, OtherGraph, SameTarget
-from gatechart.values import STARTED, Event, HistoryEntry, Snapshot, Status
+from gatechart.graph.handoff import Fallbacks, Handoff, Human, OtherGraph, SameTarget
+from gatechart.values.agents import Event, Snapshot, Status
+from gatechart.values.names import STARTED
+from gatechart.values.queries import HistoryEntry
 from tests.skipped import LOUD
 
 PINS = Path(__file__).parent / "pins"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatechart.drawing import to_dot, to_mermaid
-from gatechart.graph import State, StateTransitionGraph, Transition
+from gatechart.graph.definition import State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 
 
 @pytest.mark.parametrize("write", [to_dot, to_mermaid])

@@ -16,7 +16,7 @@ from gatechart.drawing.language import identity
 from gatechart.drawing.palette import THEMES
 from gatechart.drawing.text import one_line, visible
 from gatechart.errors import DrawingError
-from gatechart.graph import Handoff
+from gatechart.graph.handoff import Handoff
 from tests.drawing.charts import (
     HISTORY,
     PINS,

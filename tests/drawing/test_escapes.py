@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gatechart import EscapePlan, Signals, State, StateTransitionGraph, Transition, getting_out, looping
+from gatechart import EscapePlan, Signals, State, StateTransitionGraph, Transition
 from gatechart.drawing import to_dot, to_mermaid
 from gatechart.drawing.legend import Sign, signs_of
 from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import LIGHT
-from gatechart.escape import GiveUp, Nudge, Reroute, Rollback, Strategy, SwitchTool, ToHuman
+from gatechart.escape import GiveUp, Nudge, Reroute, Rollback, Strategy, SwitchTool, ToHuman, getting_out
+from gatechart.signals import looping
 from tests.drawing.test_mermaid import assert_valid
 
 BLUE = LIGHT.escape.line

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gatechart import State, StateTransitionGraph, Transition
-from gatechart.drawing import draw, draw_async, to_dot, to_mermaid
+from gatechart import State, StateTransitionGraph, Transition, draw
+from gatechart.drawing import draw_async, to_dot, to_mermaid
 from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import DARK
 from gatechart.drawing.plain_dot import ENGINE, write_plain_dot

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
-from gatechart import Runtime, StateTransitionGraph, Transition
-from gatechart.drawing import draw, to_svg
+from gatechart import Runtime, StateTransitionGraph, Transition, draw
+from gatechart.drawing import to_svg
 from tests.drawing.charts import needs_dot, support
 
 lamp = StateTransitionGraph(

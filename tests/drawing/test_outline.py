@@ -11,7 +11,8 @@ from gatechart.drawing.mermaid import to_mermaid, write_mermaid
 from gatechart.drawing.outline import outline
 from gatechart.drawing.shapes import Arrow, Box, Outline, Part
 from gatechart.errors import DrawingError, UnknownGraphError, UnknownStateError
-from gatechart.values import STARTED, HistoryEntry
+from gatechart.values.names import STARTED
+from gatechart.values.queries import HistoryEntry
 from tests.drawing.charts import HISTORY, SNAPSHOT, Case, is_solved, note, notify, snapshot, support, turn
 
 

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import UserAsked, answered, handing_on, looping
 from gatechart.drawing import to_dot, to_mermaid
 from gatechart.drawing.graph_map import map_of
 from gatechart.drawing.naming import best_text
 from gatechart.drawing.outline import outline
-from gatechart.graph import (
-    AnyGraph,
-    Best,
-    EntryPoint,
-    Fallbacks,
-    Handoff,
-    Human,
-    NeedRule,
-    SameTarget,
-    StateTransitionGraph,
-    Transition,
-)
-from gatechart.values import Needs, Profile
+from gatechart.graph.definition import EntryPoint, Transition
+from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.graph.handoff import Fallbacks, Handoff, Human, SameTarget
+from gatechart.graph.selection import Best, NeedRule
+from gatechart.signals import UserAsked, answered, handing_on, looping
+from gatechart.values.profiles import Needs, Profile
 
 RULES = [
     NeedRule(Needs(domains=("refunds",)), mentions="refund"),

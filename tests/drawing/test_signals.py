@@ -1,10 +1,11 @@
 """Answers to signals in drawings: apart from other transitions, by a mark and by a colour."""
 
-from gatechart import ANY, StateTransitionGraph, Transition, UserAsked
+from gatechart import ANY, StateTransitionGraph, Transition
 from gatechart.drawing import to_dot, to_mermaid
 from gatechart.drawing.legend import Sign, signs_of
 from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import LIGHT
+from gatechart.signals import UserAsked
 from gatechart.stores import entry_of
 from tests.drawing.test_mermaid import assert_valid
 from tests.noticing import Moves, go_round

@@ -5,8 +5,8 @@ from gatechart.drawing import to_dot, to_mermaid
 from gatechart.drawing.legend import Sign, signs_of
 from gatechart.drawing.outline import outline
 from gatechart.stores import entry_of
-from gatechart.values import TransferCount
 from gatechart.values.frozen import replaced
+from gatechart.values.transfers import TransferCount
 from tests.support import applied, at_once, is_yes, started
 
 

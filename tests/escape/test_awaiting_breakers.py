@@ -5,17 +5,30 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import StateTransitionGraph, Transition, getting_out, looping
+from gatechart import StateTransitionGraph, Transition
 from gatechart.errors import BreakerOpenError, InvalidGraphError
-from gatechart.escape import AwaitBreaker, EscapePlan, GiveUp, Reroute, Scene, SwitchTool, Tactic, ToolFacts, next_tries
-from gatechart.graph import EVERY_SIGNAL, Signal
+from gatechart.escape import (
+    AwaitBreaker,
+    EscapePlan,
+    GiveUp,
+    Reroute,
+    Scene,
+    SwitchTool,
+    Tactic,
+    ToolFacts,
+    getting_out,
+)
+from gatechart.escape.attempts import next_tries
+from gatechart.graph.escape import EVERY_SIGNAL
+from gatechart.graph.signals import Signal
 from gatechart.hosting.breaker_waits import MOST_SPREAD_S, SPREAD_S, wait_for_breakers
-from gatechart.signals import ToolRefusals
+from gatechart.signals import ToolRefusals, looping
 from gatechart.turn.watch import watch_of
-from gatechart.values import NO_ESCAPES, REFUSED, BreakerState, Called, Event, Finding, NoWay, Tried
-from gatechart.values.escapes import AwaitBreakers, BreakerWait
+from gatechart.values.agents import Event
+from gatechart.values.breakers import BreakerState
+from gatechart.values.escapes import NO_ESCAPES, AwaitBreakers, BreakerWait, Finding, NoWay, Tried
 from gatechart.values.frozen import replaced
-from gatechart.values.trail import text_of
+from gatechart.values.trail import REFUSED, Called, text_of
 from tests.support import at_once, started
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -7,8 +7,8 @@ from gatechart.escape import CutOut, GiveUp, Nudge, Reroute, Restart, ToHuman
 from gatechart.escape.attempts import ordered
 from gatechart.escape.learning import clearly_better_first, fails_least_first, wilson
 from gatechart.hosting.lessons import MOST_COUNTED, MOST_NAMES, after_lesson
-from gatechart.values import NO_LESSONS, Lessons
 from gatechart.values.frozen import replaced
+from gatechart.values.lessons import NO_LESSONS, Lessons
 
 PLAN = (Nudge(), CutOut(), Reroute(), ToHuman(), GiveUp())
 TALLIES = st.tuples(st.integers(0, 60), st.integers(0, 60))

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import pytest
 
-from gatechart import AgentContext, GoesInCircles, Invoke, Runtime, State, StateTransitionGraph, Transition
+from gatechart import AgentContext, EscapePlan, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.contrib.human_desk import desk
-from gatechart.escape import EscapePlan, ToHuman
-from gatechart.graph import Signal
+from gatechart.escape import ToHuman
+from gatechart.graph.signals import Signal
+from gatechart.signals import GoesInCircles
 from tests.signals.whowhen import Ledger, ledgers
 
 THRESHOLD: Final = 0.5

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from gatechart.checks.paths import beginning, moves
 from gatechart.errors import UnknownStateError
-from gatechart.escape import leads_away, routes
-from gatechart.graph import ANY, EntryPoint, Invoke, State, StateTransitionGraph, Then, Transition
-from gatechart.kernel import plan_entry
+from gatechart.escape import routes
+from gatechart.escape.routes import leads_away
+from gatechart.graph.definition import ANY, EntryPoint, Invoke, State, Then, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.plan import plan_entry
 from tests.laws.strategies import any_charts
 from tests.support import is_yes
 

@@ -7,7 +7,8 @@ from enum import Enum
 import pytest
 
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import State, StateTransitionGraph, Transition
+from gatechart.graph.definition import State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 
 
 def graph_of(*states):

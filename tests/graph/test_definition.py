@@ -12,21 +12,12 @@ from pydantic import BaseModel
 
 from gatechart.context import AgentContext
 from gatechart.errors import EntryRefusedError, IncompatibleGraphError, ReadOnlyContextError, UnknownStateError
-from gatechart.graph import (
-    ANY,
-    ROOT,
-    EntryPoint,
-    Handoff,
-    Kind,
-    OnRefusal,
-    State,
-    StateTransitionGraph,
-    Then,
-    Transition,
-    callable_name,
-)
-from gatechart.graph.callables import fits, is_async, step_of, takes_third
-from gatechart.values import Snapshot, Status
+from gatechart.graph.callables import callable_name, fits, is_async, step_of, takes_third
+from gatechart.graph.compile import ROOT, Kind
+from gatechart.graph.definition import ANY, EntryPoint, OnRefusal, State, Then, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Handoff
+from gatechart.values.agents import Snapshot, Status
 from tests.support import Trail, boom, is_yes, leave, note
 
 

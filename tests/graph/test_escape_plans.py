@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatechart import Handoff, State, StateTransitionGraph, Transition, looping
+from gatechart import Handoff, State, StateTransitionGraph, Transition
 from gatechart.errors import InvalidGraphError
 from gatechart.escape import (
     Alert,
@@ -22,7 +22,8 @@ from gatechart.escape import (
     Strategy,
     SwitchTool,
 )
-from gatechart.graph import Best
+from gatechart.graph.selection import Best
+from gatechart.signals import looping
 
 
 def ring(*strategies: Any) -> StateTransitionGraph[Any]:

@@ -8,7 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import EventType, JsonSchema, StateTransitionGraph, Transition
+from gatechart.graph.definition import Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.payload_schema import JsonSchema
 
 
 class Decision(BaseModel):

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 from tests.support import Trail, boom, is_no, is_yes
 
 

@@ -7,18 +7,10 @@ from datetime import timedelta
 import pytest
 
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import (
-    Accepts,
-    Fallbacks,
-    Handoff,
-    Invoke,
-    OtherGraph,
-    SameTarget,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
-from gatechart.values import Retry
+from gatechart.graph.definition import Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, OtherGraph, SameTarget
+from gatechart.values.delays import Retry
 
 
 def graph_of(*actions, invoke=(), **more):

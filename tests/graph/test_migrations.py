@@ -7,8 +7,9 @@ import pytest
 from gatechart import Migration, State, StateTransitionGraph, Transition
 from gatechart.charts import load
 from gatechart.errors import InvalidChartError, InvalidGraphError
-from gatechart.graph import Recall, way
-from gatechart.kernel import misfit
+from gatechart.graph.definition import Recall
+from gatechart.graph.migration import way
+from gatechart.kernel.legal import misfit
 from gatechart.results import Stored
 from gatechart.testing import rehearse
 

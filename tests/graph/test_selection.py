@@ -6,21 +6,11 @@ from typing import Any
 
 import pytest
 
-from gatechart import (
-    AgentContext,
-    Best,
-    EntryPoint,
-    Fallbacks,
-    Handoff,
-    Hours,
-    NeedRule,
-    Needs,
-    Profile,
-    StateTransitionGraph,
-)
+from gatechart import AgentContext, EntryPoint, Fallbacks, Handoff, StateTransitionGraph
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import Transition
+from gatechart.graph.definition import Transition
 from gatechart.graph.selection_faults import best_faults, profile_faults
+from gatechart.selection import Best, Hours, NeedRule, Needs, Profile
 
 
 def says(packet: Any, candidate: Any) -> float:

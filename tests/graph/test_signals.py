@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from gatechart import AgentContext, EntryPoint, Handoff, Reason, State, StateTransitionGraph, answered, looping
+from gatechart import AgentContext, EntryPoint, Handoff, State, StateTransitionGraph
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import Signal, Signals, Transition
-from gatechart.kernel import candidates
-from gatechart.values import AnyOf, Detector, Evidence, Inverted, Look, StateName, Symptom
+from gatechart.graph.definition import Transition
+from gatechart.graph.signals import Signal, Signals
+from gatechart.handoff import Reason
+from gatechart.kernel.select import candidates
+from gatechart.signals import answered, looping
+from gatechart.values.detectors import AnyOf, Detector, Evidence, Inverted, Look, Symptom
+from gatechart.values.names import StateName
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,10 @@ from tests.checkers import CHECKERS, check
 PROGRAM = """
 from __future__ import annotations
 
-from gatechart import Agent, DatabaseClient, Ladder, Runtime, load, sync  # error: Module "gatechart" has no attribute
-from gatechart.clients import HttpClient, Ladders  # error: Module "gatechart.clients" has no attribute
+from gatechart import Agent, Ladder, Runtime, load, sync  # error: Module "gatechart" has no attribute
+from gatechart.clients import DatabaseClient, HttpClient, Ladders  # error: Module "gatechart.clients" has no attribute
 from gatechart.context import AgentContext
-from gatechart.graph import EntryPoint, Handoff, Invoke, State, StateTransitionGraph, Then, Transition
-from gatechart.turn import Turn
-from gatechart.values import Event, Snapshot
+from gatechart import EntryPoint, Event, Handoff, Invoke, Snapshot, State, StateTransitionGraph, Then, Transition, Turn
 
 
 class Talk(AgentContext):

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from gatechart import ConversationContext, HandoffPacket
 from gatechart.context import AgentContext
 from gatechart.errors import Fault, InvalidGraphError
-from gatechart.graph import ANY, EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.handoff import ConversationContext, HandoffPacket
-from gatechart.kernel import plan_entry
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.plan import plan_entry
 from tests.support import Trail, boom, is_yes
 
 

@@ -24,7 +24,7 @@ from gatechart.handoff import (
     TextPart,
     ToolCall,
 )
-from gatechart.values import Mode, Obstacle, Reason
+from gatechart.values.handoffs import Mode, Obstacle, Reason
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -20,7 +20,6 @@ from gatechart.context import (
 )
 from gatechart.errors import PacketError
 from gatechart.handoff import (
-    SUMMARY,
     ConversationContext,
     HandoffPacket,
     Message,
@@ -28,11 +27,10 @@ from gatechart.handoff import (
     Priority,
     ReasoningStep,
     ToolCall,
-    fields_for,
-    packet_of,
     read_packet,
 )
-from gatechart.values import Mode, Reason
+from gatechart.handoff.conversation import SUMMARY, fields_for, packet_of
+from gatechart.values.handoffs import Mode, Reason
 
 from .strategies import NOW, json_values, laws, many, mappings, messages, packets, texts
 from .strategies import steps as reasoning_steps

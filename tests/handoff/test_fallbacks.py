@@ -9,22 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.handoff import (
-    FallbackKind,
-    Fallbacks,
-    HandoffPacket,
-    Human,
-    OtherGraph,
-    SameTarget,
-    fallback_steps,
-    fallbacks_of,
-    next_offer,
-    read_packet,
-    with_attempt,
-)
-from gatechart.handoff.fallbacks import longest_wait_s
+from gatechart import HandoffPacket
+from gatechart.graph.handoff import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.handoff import FallbackKind, read_packet
+from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, longest_wait_s, next_offer
 from gatechart.handoff.reading import unreadable
-from gatechart.values import Obstacle
+from gatechart.handoff.selections import with_attempt
+from gatechart.values.handoffs import Obstacle
 
 from .strategies import NOW, laws
 

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from gatechart.errors import HandoffStateError
-from gatechart.handoff import LEGAL, check_change, is_open
-from gatechart.values import HandoffStatus
+from gatechart.handoff.lifecycle import LEGAL, check_change, is_open
+from gatechart.values.handoffs import HandoffStatus
 
 C, P, A = HandoffStatus.CHOOSING, HandoffStatus.PENDING, HandoffStatus.ACCEPTED
 ALLOWED = {

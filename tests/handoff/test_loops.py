@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.handoff import MOST_HOPS, PathStep, loop_in
+from gatechart.handoff import PathStep
+from gatechart.handoff.loops import MOST_HOPS, loop_in
 
 from .strategies import laws
 

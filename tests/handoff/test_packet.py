@@ -12,8 +12,10 @@ from jsonschema import Draft202012Validator, FormatChecker
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from gatechart.handoff import SCHEMA_VERSION, HandoffPacket, Message, Part, PathStep, ToolCall, packet_schema
-from gatechart.values import Mode, Reason
+from gatechart import HandoffPacket
+from gatechart.handoff import Message, Part, PathStep, ToolCall, packet_schema
+from gatechart.handoff.packet import SCHEMA_VERSION
+from gatechart.values.handoffs import Mode, Reason
 
 from .strategies import NOW, laws, packets
 

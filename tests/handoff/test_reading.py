@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from gatechart import HandoffPacket
 from gatechart.errors import PacketError
-from gatechart.handoff import SCHEMA_VERSION, UNREAD, HandoffPacket, PacketMigration, read_packet, reading
-from gatechart.values import Reason
+from gatechart.handoff import PacketMigration, read_packet, reading
+from gatechart.handoff.packet import SCHEMA_VERSION
+from gatechart.handoff.reading import UNREAD
+from gatechart.values.handoffs import Reason
 
 from .strategies import laws, packets
 

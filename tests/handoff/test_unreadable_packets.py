@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from gatechart.handoff import Fallbacks, HandoffPacket, Human, fallback_steps, read_packet
+from gatechart import HandoffPacket
+from gatechart.graph.handoff import Fallbacks, Human
+from gatechart.handoff import read_packet
+from gatechart.handoff.fallbacks import fallback_steps
 from gatechart.handoff.reading import RAW, unreadable
 
 

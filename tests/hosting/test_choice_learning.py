@@ -10,7 +10,7 @@ from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.selection.learned import Learned
 from gatechart.selection.observations import Observations, packed
 from gatechart.selection.rewards import reward_of
-from gatechart.values import Ended
+from gatechart.values.directory import Ended
 from gatechart.values.frozen import replaced
 
 pytest.importorskip("numpy", reason="NOT TESTED on learning of choices: the extra gatechart[learning] is missing")

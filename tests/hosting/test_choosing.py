@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gatechart import Choosing, EntryPoint, Profile, Runtime, StateTransitionGraph, Transition
+from gatechart import EntryPoint, HandoffPacket, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import (
     InvalidChoosingError,
     SelectionAnswerError,
@@ -12,9 +12,11 @@ from gatechart.errors import (
     StoreUnreachableError,
     UnknownSelectorError,
 )
-from gatechart.handoff import HandoffPacket, Message, SelectionTerms
+from gatechart.handoff import Message, SelectionTerms
 from gatechart.hosting.choosing import check_choosing
-from gatechart.selection import Exploring, Learned, words_of_packet
+from gatechart.runtime import Choosing
+from gatechart.selection import Exploring, Learned, Profile
+from gatechart.selection.asking import words_of_packet
 from gatechart.testing import VirtualClock
 
 BY_TEXT = SelectionTerms(weights={"text": 1.0})

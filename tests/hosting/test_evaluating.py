@@ -2,17 +2,20 @@
 
 import pytest
 
-from gatechart import Choosing, Handoff, HandoffPacket, State, StateTransitionGraph, Transition
+from gatechart import Handoff, HandoffPacket, State, StateTransitionGraph, Transition
 from gatechart.errors import SelectionAnswerError
-from gatechart.graph import ANY, Best, Signal
+from gatechart.graph.definition import ANY
+from gatechart.graph.selection import Best
+from gatechart.graph.signals import Signal
 from gatechart.hosting.directory_graph import entry_context
 from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.kept_choices import MOST_BYTES, MOST_CHOICES, told_of, with_choice
 from gatechart.hosting.timeliness import Retimed, Said, Timeliness
+from gatechart.runtime import Choosing
 from gatechart.selection import Exploring, Learned
 from gatechart.selection.evaluation import Verdict
 from gatechart.testing import VirtualClock
-from gatechart.values import Profile
+from gatechart.values.profiles import Profile
 from tests.noticing import Moves, go_round
 from tests.runtime.handovers import house, only, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun

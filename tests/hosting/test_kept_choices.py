@@ -7,7 +7,7 @@ import pytest
 from gatechart.hosting.directory_graph import EntryContext
 from gatechart.hosting.kept_choices import KeptChoice, with_choice, with_outcome, with_quality
 from gatechart.selection.observations import Observation, Observations
-from gatechart.values import Ended, WorkOutcome
+from gatechart.values.directory import Ended, WorkOutcome
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 RANKED = [["refunds.WORKING", "refunds", 0.61, 0.9], ["parcels.WORKING", "parcels", 0.4, 0.1]]

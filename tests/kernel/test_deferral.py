@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
-from gatechart.kernel import candidates, defers, passes_over
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.select import candidates, defers, passes_over
 
 graph = StateTransitionGraph(
     "desk",

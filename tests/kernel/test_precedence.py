@@ -9,7 +9,8 @@ import pytest
 
 from gatechart.charts import dump, load
 from gatechart.contrib.scxml import read
-from gatechart.graph import ANY, Invoke, Precedence, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, Invoke, Precedence, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 from gatechart.testing import rehearse
 from tests.checks.support import graph_of
 from tests.support import Trail

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from gatechart.graph import ANY, Initial, State, StateTransitionGraph, Transition
-from gatechart.kernel import Block, Done, Plan, candidates, misfit, plan_entry, plan_microstep
-from gatechart.values import CancelAll, Memory, Status
+from gatechart.graph.definition import ANY, Initial, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.legal import misfit
+from gatechart.kernel.plan import Block, Done, Plan, plan_entry, plan_microstep
+from gatechart.kernel.select import candidates
+from gatechart.values.agents import Status
+from gatechart.values.effects import CancelAll
+from gatechart.values.names import Memory
 from tests.support import Trail, applied, note, started, trail_of
 
 #   HOME ── P (parallel) ── L ── L1

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
-from gatechart.kernel import Block, Plan, plan_entry, plan_microstep
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.plan import Block, Plan, plan_entry, plan_microstep
 from tests.support import Trail, boom, note
 
 #   A ── A1 ── A1x, A1y        B ── B1, B2 (initial)        C (final)        D ── D1 (final)

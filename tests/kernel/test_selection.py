@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from gatechart.graph import ANY, Invoke, State, StateTransitionGraph, Transition
-from gatechart.kernel import accepted_events, candidates
+from gatechart.graph.definition import ANY, Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.select import accepted_events, candidates
 from tests.support import is_no, is_yes
 
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections import deque
 from copy import copy
 
-from gatechart.graph import ANY, Recall, State
-from gatechart.values import Event
+from gatechart.graph.definition import ANY, Recall, State
+from gatechart.values.agents import Event
 
 from .strategies import every
 

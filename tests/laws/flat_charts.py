@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
 from gatechart.graph.compile import walk
-from gatechart.values import Event
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.values.agents import Event
 from tests.support import Trail, boom, note
 
 laws = settings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gatechart.graph import State
+from gatechart.graph.definition import State
 
 from .strategies import every
 

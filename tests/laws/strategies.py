@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from gatechart import AgentContext
-from gatechart.graph import ANY, EntryPoint, Initial, Precedence, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, EntryPoint, Initial, Precedence, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 
 EVENTS = ("a", "b", "b.x", "c")
 GUARDS = 4

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from gatechart.context import read_context
 from gatechart.errors import MicrostepLimitError
-from gatechart.turn import begin, take_turn
-from gatechart.values import Event, Outcome, TurnRecord
+from gatechart.turn.turns import begin, take_turn
+from gatechart.values.agents import Event, Outcome
+from gatechart.values.commits import TurnRecord
 
 from .appendix_d import Interpreter, TooManyMicrosteps
 from .strategies import Trace

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transitions import Machine
 
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
 from tests.laws.flat_charts import laws
 from tests.laws.test_flat_charts import play
 from tests.support import Trail, at_once, note, started, trail_of

@@ -13,10 +13,14 @@ from gatechart.checks import check
 from gatechart.checks.analysis import Analysis
 from gatechart.checks.circles import Circles
 from gatechart.errors import MicrostepLimitError
-from gatechart.graph import ANY, EntryPoint, Signal, Signals, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.signals import Signal, Signals
 from gatechart.signals import Noticed, Repeats
-from gatechart.turn import take_turn
-from gatechart.values import Detector, Event, Evidence, Look, TurnRecord
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Event
+from gatechart.values.commits import TurnRecord
+from gatechart.values.detectors import Detector, Evidence, Look
 
 from .strategies import EVENTS, GUARDS, Chart, Trace, charts, every, guard_of, learn, note
 from .support import NOW, finish, start

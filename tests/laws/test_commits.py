@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gatechart.graph import State, StateTransitionGraph
-from gatechart.values import TurnRecord
+from gatechart.graph.definition import State
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.values.commits import TurnRecord
 from tests import legality
 
 from .support import start

@@ -11,30 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart import Runtime, State, Transition
+from gatechart import EscapePlan, Runtime, State, Transition
 from gatechart.errors import EventError
-from gatechart.escape import (
-    EscapePlan,
-    GiveUp,
-    Nudge,
-    Reroute,
-    Restart,
-    Rollback,
-    Scene,
-    Strategy,
-    Tactic,
-    after_try,
-    judged,
-    next_tries,
-    with_asked,
-    without_way,
-)
-from gatechart.graph import Migration, Signal, StateTransitionGraph
+from gatechart.escape import GiveUp, Nudge, Reroute, Restart, Rollback, Scene, Strategy, Tactic
+from gatechart.escape.attempts import after_try, judged, next_tries, with_asked, without_way
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.migration import Migration
+from gatechart.graph.signals import Signal
 from gatechart.signals import Repeats
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import NO_ESCAPES, CameTo, Event, Status, Tried
-from gatechart.values.escapes import MOST_TRIED
+from gatechart.values.agents import Event, Status
+from gatechart.values.escapes import MOST_TRIED, NO_ESCAPES, CameTo, Tried
 from tests.support import NOW, at_once, started
 
 pytestmark = pytest.mark.long

@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatechart.errors import ActionFailedError, MicrostepLimitError
-from gatechart.graph import ROOT, Edge, Kind, StateTransitionGraph
-from gatechart.kernel import accepted_events, candidates, plan_entry, plan_microstep
-from gatechart.turn import take_turn
-from gatechart.values import Outcome, Snapshot, Status, TurnRecord
+from gatechart.graph.compile import ROOT, Edge, Kind
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.plan import plan_entry, plan_microstep
+from gatechart.kernel.select import accepted_events, candidates
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Outcome, Snapshot, Status
+from gatechart.values.commits import TurnRecord
 from tests.laws.flat_charts import EVENTS, charts, events, laws, rebuilt
 from tests.support import at_once, context_of, happened, started, trail_of
 

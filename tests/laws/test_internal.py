@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart.graph import State, StateTransitionGraph, Transition
-from gatechart.kernel import candidates, plan_microstep
+from gatechart.graph.definition import State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.kernel.plan import plan_microstep
+from gatechart.kernel.select import candidates
 
 
 def planned(states, transitions, leaves):

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatechart.errors import MicrostepLimitError
-from gatechart.turn import accepted, possible, take_turn
-from gatechart.values import Agrees, Event, Outcome, Status
+from gatechart.turn.possibilities import accepted, possible
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Event, Outcome, Status
+from gatechart.values.possibilities import Agrees
 
 from .strategies import EVENTS, Chart, any_charts, stories
 from .support import NOW, finish, start

@@ -10,12 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from gatechart.graph import NeedRule, Signal, Signals, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.selection import NeedRule
+from gatechart.graph.signals import Signal, Signals
 from gatechart.signals import Repeats, handing_on, looping
 from gatechart.stores.sql.trail_rows import from_fired, from_trail, to_fired, to_trail
-from gatechart.turn import take_mail
-from gatechart.values import Event, FiredSignal, Needs, Profile, Snapshot, TurnRecord
+from gatechart.turn.mail import take_mail
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
+from gatechart.values.profiles import Needs, Profile
 from tests.noticing import call_payload, go_round
 from tests.support import NOW, at_once, started
 

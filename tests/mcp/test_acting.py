@@ -23,13 +23,12 @@ from gatechart import (
     State,
     StateTransitionGraph,
     ToolBox,
-    ToolPolicies,
     Transition,
     Work,
 )
 from gatechart.errors import InvalidToolError, McpServerError
 from gatechart.mcp import HttpServer, McpTools, StdioServer
-from gatechart.tools import FailureKind, ToolError
+from gatechart.tools import FailureKind, ToolError, ToolPolicies
 from tests.mcp.booking import ANY, BAD, booking
 from tests.mcp.test_mcp import over_http
 

@@ -17,11 +17,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from gatechart import ToolBox, tool
 from gatechart.errors import InvalidToolError, McpPinsError, McpServerError
 from gatechart.handoff import MediaPart, TextPart
 from gatechart.mcp import HttpServer, McpTools, StdioServer
 from gatechart.mcp.bounds import MOST_BYTES
-from gatechart.tools import ToolBox, ToolError, tool
+from gatechart.tools import ToolError
 from tests.mcp.server import shop
 
 SERVER = Path(__file__).with_name("server.py")

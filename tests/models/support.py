@@ -4,9 +4,8 @@ from collections import Counter
 
 from pydantic import Field
 
-from gatechart import State, StateTransitionGraph, ToolBox, Transition
-from gatechart.graph import Invoke
-from gatechart.handoff import ConversationContext
+from gatechart import ConversationContext, State, StateTransitionGraph, ToolBox, Transition
+from gatechart.graph.definition import Invoke
 from gatechart.models import OpenAIModel, keep_messages
 
 

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
+from gatechart import tool
 from gatechart.errors import ModelFailedError
-from gatechart.handoff import SUMMARY, Message, ToolCall
+from gatechart.handoff import Message, ToolCall
+from gatechart.handoff.conversation import SUMMARY
 from gatechart.models import AnthropicModel, Finish, ModelRequest, OpenAIModel, Prices, Usage
 from gatechart.testing.scripted_model import Calls, CutsOff, Fails, Says, scripted_model
-from gatechart.tools import is_passing, model_name, retry_after_s, tool
+from gatechart.tools.naming import model_name
+from gatechart.tools.retries import is_passing, retry_after_s
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 KINDS = [OpenAIModel, AnthropicModel]

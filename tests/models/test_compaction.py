@@ -7,16 +7,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import Retry, Runtime, ToolContext, ToolPolicies, tool
-from gatechart.handoff import SUMMARY, MediaPart, Message, ToolCall
+from gatechart import ModelLoop, Retry, Runtime, tool
+from gatechart.handoff import MediaPart, Message, ToolCall
+from gatechart.handoff.conversation import SUMMARY
 from gatechart.hosting.agent_journal import AgentJournal
-from gatechart.models import AnthropicModel, Budget, ModelLoop, ModelRequest, OpenAIModel, Summarize
+from gatechart.models import AnthropicModel, Budget, ModelRequest, OpenAIModel, Summarize
 from gatechart.models.fitting import fitted
 from gatechart.models.known_ids import KnownIds
 from gatechart.models.tokens import tokens_in, tokens_of, tokens_of_frame
 from gatechart.models.transcript import Transcript
 from gatechart.testing.scripted_model import Calls, Fails, Says, scripted_model
-from gatechart.values import JournalRecord
+from gatechart.tools import ToolContext, ToolPolicies
+from gatechart.values.commits import JournalRecord
 from tests.models.raw_server import answer, raw_server
 from tests.models.support import Services, chat
 from tests.models.test_loop import lookup

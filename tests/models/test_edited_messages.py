@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from gatechart import Invoke, ModelLoop, Runtime, State, StateTransitionGraph, ToolContext, Transition, tool
+from gatechart import Invoke, ModelLoop, Runtime, State, StateTransitionGraph, Transition, tool
 from gatechart.handoff import Message, ProviderMessage, ToolCall
 from gatechart.models import Finish, Summarize, Usage
 from gatechart.models.entries import CallResult, Heard, ModelTurn, text_of
 from gatechart.models.hearing import Hearing, Told, compared, is_same
 from gatechart.models.transcript import Transcript
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
+from gatechart.tools import ToolContext
 from tests.models.support import Chat, Services, chat, hear, keep
 
 PIN = "pin-0815"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import BaseModel
 
-from gatechart import Runtime, ToolBox, tool
+from gatechart import ModelLoop, Runtime, ToolBox, tool
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import Message, ToolCall
-from gatechart.models import Finish, ModelLoop, ModelReply
+from gatechart.models import Finish, ModelReply
 from tests.models.support import chat, said
 
 

@@ -6,21 +6,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import (
-    BreakerPolicy,
-    Retry,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    ToolContext,
-    ToolPolicies,
-    Transition,
-    tool,
-)
-from gatechart.graph import Invoke
-from gatechart.models import AnthropicModel, Budget, ModelLoop, OpenAIModel, Prices, Summarize
+from gatechart import ModelLoop, Retry, Runtime, State, StateTransitionGraph, Transition, tool
+from gatechart.graph.definition import Invoke
+from gatechart.models import AnthropicModel, Budget, OpenAIModel, Prices, Summarize
 from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
+from gatechart.tools import BreakerPolicy, ToolContext, ToolPolicies
 from tests.models.support import Chat, Services, chat, fail, said
 from tests.runtime.support import eventually
 

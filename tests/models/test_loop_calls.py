@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel, PlainSerializer, PlainValidator
 
-from gatechart import Runtime, State, StateTransitionGraph, ToolPolicies, Transfers, Transition, tool
+from gatechart import ModelLoop, Runtime, State, StateTransitionGraph, Transfers, Transition, tool
 from gatechart.errors import ToolNameTakenError
-from gatechart.graph import Invoke, JsonSchema
-from gatechart.models import ModelLoop
-from gatechart.tools import Described, Tool
+from gatechart.graph.definition import Invoke
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.tools import Tool, ToolPolicies
+from gatechart.tools.arguments import Described
 from tests.models.support import Chat, chat, decide, hear, keep, said, wait, waits
 from tests.models.test_incomplete_answers import Script, Services, asked, reply
 

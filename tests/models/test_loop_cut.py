@@ -2,9 +2,8 @@
 
 import pytest
 
-from gatechart import Runtime, tool
+from gatechart import ModelLoop, Runtime, tool
 from gatechart.errors import FrameworkAgentError, UnknownAgentError
-from gatechart.models import ModelLoop
 from tests.models.support import chat
 from tests.models.test_incomplete_answers import Script, Services, refuses, reply
 

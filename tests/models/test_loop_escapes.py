@@ -4,11 +4,12 @@ from functools import partial
 
 import pytest
 
-from gatechart import Runtime, ToolPolicies, tool
-from gatechart.escape import CutOut, EscapePlan, Nudge
-from gatechart.models import ModelLoop, Summarize
+from gatechart import EscapePlan, ModelLoop, Runtime, tool
+from gatechart.escape import CutOut, Nudge
+from gatechart.models import Summarize
 from gatechart.signals import SameCall
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
+from gatechart.tools import ToolPolicies
 from tests.models.support import Services, chat
 
 NO_RETRY = ToolPolicies(retry="off", breaker="off")

@@ -8,27 +8,32 @@ from pydantic import SecretStr
 
 from gatechart import (
     AgentContext,
+    EscapePlan,
     Handoff,
+    HandoffPacket,
+    ModelLoop,
     Runtime,
     State,
     StateTransitionGraph,
     To,
-    ToolPolicies,
     Transfers,
     Transition,
     tool,
 )
-from gatechart.escape import EscapePlan, HandOn
-from gatechart.graph import Best, EntryPoint, Invoke
-from gatechart.handoff import SUMMARY, HandoffPacket, MediaPart, Message, TextPart
-from gatechart.models import ModelLoop, Summarize
+from gatechart.escape import HandOn
+from gatechart.graph.definition import EntryPoint, Invoke
+from gatechart.graph.selection import Best
+from gatechart.handoff import MediaPart, Message, TextPart
+from gatechart.handoff.conversation import SUMMARY
+from gatechart.models import Summarize
 from gatechart.models.entries import ModelTurn, text_of
 from gatechart.models.handing_on import handed_on
 from gatechart.models.model import Finish, Usage
 from gatechart.models.transcript import Transcript
 from gatechart.signals import SameCall
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
-from gatechart.values import Needs, Profile
+from gatechart.tools import ToolPolicies
+from gatechart.values.profiles import Needs, Profile
 from tests.models.support import Chat, Services, decide, hear, keep, wait, waits
 
 HANDED_ON = "The work was handed on. The next agent continues from here."

@@ -3,10 +3,10 @@
 import pytest
 from pydantic import SecretStr
 
-from gatechart import Runtime, ToolContext, ToolPolicies, tool
+from gatechart import ModelLoop, Runtime, tool
 from gatechart.errors import UnknownAgentError
-from gatechart.models import ModelLoop
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
+from gatechart.tools import ToolContext, ToolPolicies
 from tests.models.support import Services, chat, said
 
 

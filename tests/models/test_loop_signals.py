@@ -2,11 +2,11 @@
 
 import pytest
 
-from gatechart import Runtime, ToolPolicies, Transition, tool
-from gatechart.models import ModelLoop
+from gatechart import ModelLoop, Runtime, Transition, tool
 from gatechart.signals import SameCall, ToolFailures
 from gatechart.testing.scripted_model import Calls, Hangs, Says, scripted_model
-from gatechart.values import Called, Reasoned, entries_in
+from gatechart.tools import ToolPolicies
+from gatechart.values.trail import Called, Reasoned, entries_in
 from tests.models.support import Services, chat
 from tests.runtime.support import eventually
 

@@ -1,8 +1,7 @@
 """A model chooses its next step among the transfers of its state, and goes on in the conversation when it is back."""
 
-from gatechart import Runtime, State, StateTransitionGraph, Transfers, Transition, tool
-from gatechart.graph import Invoke
-from gatechart.models import ModelLoop
+from gatechart import ModelLoop, Runtime, State, StateTransitionGraph, Transfers, Transition, tool
+from gatechart.graph.definition import Invoke
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
 from tests.models.support import Chat, Services, keep, said
 

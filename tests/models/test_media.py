@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from gatechart import Runtime, ToolPolicies, Transition, tool
-from gatechart.api import SNAPSHOT
+from gatechart import ConversationContext, HandoffPacket, ModelLoop, Runtime, Transition, tool
+from gatechart.api.codec import SNAPSHOT
 from gatechart.errors import PayloadError
-from gatechart.handoff import ConversationContext, HandoffPacket, MediaPart, Message, TextPart
+from gatechart.handoff import MediaPart, Message, TextPart
 from gatechart.handoff.media import described
-from gatechart.models import ModelLoop, OpenAIModel, Summarize
+from gatechart.models import OpenAIModel, Summarize
 from gatechart.stores import MemoryStore
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
+from gatechart.tools import ToolPolicies
 from tests.models.support import Services, chat
 
 BYTES = b"\x89PNG\r\n\x1a\n" + bytes(12_337)

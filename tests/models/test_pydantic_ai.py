@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from gatechart import tool
 from gatechart.errors import ModelFailedError
 from gatechart.handoff import MediaPart, Message, TextPart, ToolCall
 from gatechart.models import Finish, ModelRequest, PydanticAIModel, Usage
-from gatechart.tools import is_passing, model_name, tool
+from gatechart.tools.naming import model_name
+from gatechart.tools.retries import is_passing
 
 pydantic_ai = pytest.importorskip("pydantic_ai", reason="NOT TESTED on pydantic-ai: it is not installed")
 messages = pytest.importorskip("pydantic_ai.messages")

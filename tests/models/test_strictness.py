@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gatechart import Runtime, tool
-from gatechart.models import AnthropicModel, ModelLoop, OpenAIModel
+from gatechart import ModelLoop, Runtime, tool
+from gatechart.models import AnthropicModel, OpenAIModel
 from gatechart.testing.scripted_model import Says, scripted_model
 from tests.models.support import Services, chat
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.handoff import SUMMARY, Message, ToolCall
+from gatechart.handoff import Message, ToolCall
+from gatechart.handoff.conversation import SUMMARY
 from gatechart.models import Finish, Usage
 from gatechart.models.contents import with_own_ids
 from gatechart.models.entries import CallResult, Compaction, Feedback, Heard, ModelTurn, text_of

@@ -10,11 +10,12 @@ import httpx
 import httpx2
 import pytest
 
+from gatechart import tool
 from gatechart.errors import ModelFailedError
 from gatechart.errors.extras import ExtraMissingError
 from gatechart.handoff import Message
 from gatechart.models import AnswerBounds, AnthropicModel, Finish, ModelRequest, OpenAIModel, PydanticAIModel
-from gatechart.tools import is_passing, retry_after_s, tool
+from gatechart.tools.retries import is_passing, retry_after_s
 from tests.models.answers import call, chat, chunks, delta, sse
 from tests.models.answers_anthropic import event, note, start, streamed_blocks, use
 from tests.models.raw_server import Raw, answer, raw_server
@@ -284,7 +285,8 @@ def test_a_package_that_is_missing_is_named_when_the_model_is_made(made, package
 def test_no_sdk_is_imported_before_the_first_request():
     program = """
 import sys
-from gatechart.models import AnthropicModel, ModelLoop, OpenAIModel
+from gatechart.models import AnthropicModel, OpenAIModel
+from gatechart import ModelLoop
 ModelLoop(OpenAIModel("m")), AnthropicModel("m")
 print([each for each in ("openai", "anthropic", "httpx2", "httpx") if each in sys.modules])
 """

@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any
 
-from gatechart import Retry, Runtime, ToolPolicies, Transition, tool
-from gatechart.graph import Invoke, State, StateTransitionGraph
-from gatechart.models import ModelLoop
+from gatechart import ModelLoop, Retry, Runtime, Transition, tool
+from gatechart.graph.definition import Invoke, State
+from gatechart.graph.graph import StateTransitionGraph
 from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
+from gatechart.tools import ToolPolicies
 from tests.models.support import Chat, Services, chat, hear, keep, said
 
 ONCE = ToolPolicies(retry="off", breaker="off")

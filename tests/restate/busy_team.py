@@ -1,16 +1,8 @@
 """A team of which the one of the highest tier is busy, as only the `Choosing` of its service knows."""
 
-from gatechart import (
-    AgentContext,
-    Best,
-    Choosing,
-    EntryPoint,
-    Handoff,
-    Profile,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
+from gatechart import AgentContext, EntryPoint, Handoff, State, StateTransitionGraph, Transition
+from gatechart.runtime import Choosing
+from gatechart.selection import Best, Profile
 
 
 def working(name, tier):

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import defaultdict
 
-from gatechart.values import MailStatus
+from gatechart.values.mail import MailStatus
 from tests.restate.verdicts import Found, faults, was_spared
 
 SETTLES_S = 300

@@ -11,7 +11,8 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from gatechart import Alerts, ToolBox
+from gatechart import ToolBox
+from gatechart.alerts import Alerts
 from gatechart.restate import Terms, serving
 from gatechart.testing.scripted_model import scripted_model
 from tests.crash import choosing_agents, noticing_agents, talking_agents

@@ -14,20 +14,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gatechart import (
-    AgentContext,
-    Invoke,
-    State,
-    StateTransitionGraph,
-    Step,
-    ToolBox,
-    ToolContext,
-    ToolPolicies,
-    Transition,
-    tool,
-)
+from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Step, ToolBox, Transition, tool
 from gatechart.restate import Terms, serving
-from gatechart.values import Rate, Retry
+from gatechart.tools import ToolContext, ToolPolicies
+from gatechart.values.delays import Retry
+from gatechart.values.tool_policies import Rate
 
 BETWEEN_S = 1.0  # that a charge takes, so that some are under way whenever something is killed
 

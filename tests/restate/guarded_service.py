@@ -12,9 +12,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from gatechart import AgentContext, BreakerPolicy, State, StateTransitionGraph, Transition
-from gatechart.graph import Invoke
+from gatechart import AgentContext, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import Invoke
 from gatechart.restate import serving
+from gatechart.tools import BreakerPolicy
 
 PERMITS = 3
 

@@ -1,10 +1,13 @@
 """An agent that hands its work to whoever is best, which changes with every choice: so one that is made again shows."""
 
 from gatechart import AgentContext, Handoff, State, StateTransitionGraph, Transition
-from gatechart.graph import Best, EntryPoint
-from gatechart.selection import explanation_of
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.selection import Best
+from gatechart.selection.explaining import explanation_of
 from gatechart.stores import open_store
-from gatechart.values import HandoffQuery, HandoffStatus, Needs, Profile, Role
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus
+from gatechart.values.homes import Role
+from gatechart.values.profiles import Needs, Profile
 
 HELPERS = ("odd", "even")
 

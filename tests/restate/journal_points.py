@@ -4,7 +4,7 @@ from functools import wraps
 
 from gatechart.restate import agent_object, invokes, journals
 from gatechart.restate.invoke_session import Session
-from gatechart.values import ESCAPE_DUE
+from gatechart.values.escapes import ESCAPE_DUE
 
 OF_INVOKES = ("report made", "report journaled", "answer had")
 OF_ENTRIES = ("entry written",)

@@ -11,7 +11,7 @@ from gatechart.restate.agent_calls import LOOK_S
 from gatechart.restate.state import SNAPSHOT
 from gatechart.restate.terms import RESTATE
 from gatechart.stores import MemoryStore
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.ports import give_back, quiet_port
 
 NUMBERS = count(1)

@@ -29,9 +29,11 @@ from gatechart.errors import (
     RuntimeClosedError,
     UnknownAgentError,
 )
-from gatechart.handoff import Fallbacks, Human, SameTarget
+from gatechart.graph.handoff import Fallbacks, Human, SameTarget
 from gatechart.restate import RestateRuntime
-from gatechart.values import HandoffStatus, MailStatus, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.mail import MailStatus
 from tests.ports import free_ports
 from tests.restate.engines import eventually
 from tests.runtime.handovers import ALL

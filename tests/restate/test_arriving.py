@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatechart.api import ErrorDocument
+from gatechart.api.errors import ErrorDocument
 from gatechart.errors import AgentAsleepError
 from gatechart.hosting.registry import Registry
 from gatechart.restate.handlers import VERBS, decide
@@ -15,7 +15,8 @@ from gatechart.restate.migration.departure import packed
 from gatechart.restate.state import IDS, MAIL, STATE, AgentState, Applied, UnderWay, plain, unpacked
 from gatechart.restate.terms import ServiceConfig
 from gatechart.stores.sql.export import Departing
-from gatechart.values import ActiveInvocation, HandoffStatus, Invocation, Mail
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.mail import ActiveInvocation, Invocation, Mail
 from tests.api.strategies import entries, mail, numbers, outcomes, payloads, snapshots, some, texts
 from tests.restate.travellers import traveller
 

@@ -2,9 +2,10 @@
 
 from shutil import copytree, rmtree
 
-from gatechart import ANY, Repeats, Transition
-from gatechart.graph import Signal
+from gatechart import ANY, Transition
+from gatechart.graph.signals import Signal
 from gatechart.restate import RestateRuntime, register, serving
+from gatechart.signals import Repeats
 from tests.noticing import go_round
 from tests.ports import free_ports
 from tests.restate.conftest import there_or_skipped

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import BreakerPolicy, Runtime, State, StateTransitionGraph, Transition
+from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.cli import main
 from gatechart.errors import BreakerOpenError, EngineUnreachableError, OutsideError
-from gatechart.graph import ANY, Invoke
+from gatechart.graph.definition import ANY, Invoke
 from gatechart.restate import RestateRuntime, register
-from gatechart.values import BreakerState
+from gatechart.tools import BreakerPolicy
+from gatechart.values.breakers import BreakerState
 from tests.ports import free_ports
 from tests.restate.engines import ROOT, environment
 from tests.restate.guarded_service import PERMITS as TRIALS

@@ -3,14 +3,14 @@
 import asyncio
 
 from gatechart import AgentContext, Refused, Runtime, State, StateTransitionGraph, To, Transfers, Transition
-from gatechart.api import ErrorDocument
+from gatechart.api.errors import ErrorDocument
 from gatechart.errors import InvocationOverError
 from gatechart.hosting.registry import Registry
 from gatechart.restate import agent_object
 from gatechart.restate.handlers import decide
 from gatechart.restate.state import STATE
 from gatechart.restate.terms import ServiceConfig
-from gatechart.values import count_of
+from gatechart.values.transfers import count_of
 
 
 async def check(context, work): ...

@@ -7,7 +7,8 @@ from functools import partial
 import pytest
 
 from gatechart import AgentContext, Handoff, HandoffPacket, Runtime, StateTransitionGraph, Transition
-from gatechart.graph import Accepts, Best
+from gatechart.graph.handoff import Accepts
+from gatechart.graph.selection import Best
 from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.directory_graph import MARK, directory_graph
 from gatechart.hosting.limits import Limits
@@ -19,21 +20,15 @@ from gatechart.restate.migration.move import move_to_engine
 from gatechart.restate.state import MAIL, STATE, TURNS, plain, unpacked
 from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.stores import MemoryStore
-from gatechart.values import (
-    CHOOSING,
-    DIRECTORY_GRAPH,
-    WITHDRAWN,
-    HandoffQuery,
-    HandoffStatus,
-    Mail,
-    Mark,
-    Needs,
-    Obstacle,
-    Profile,
-    Retry,
-    Status,
-    withdrawal_of,
-)
+from gatechart.values.agents import Status
+from gatechart.values.delays import Retry
+from gatechart.values.directory import Mark
+from gatechart.values.effects import withdrawal_of
+from gatechart.values.framework import DIRECTORY_GRAPH
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus, Obstacle
+from gatechart.values.mail import Mail
+from gatechart.values.names import CHOOSING, WITHDRAWN
+from gatechart.values.profiles import Needs, Profile
 from tests.restate.engines import eventually
 from tests.restate.moving import home, quiet
 from tests.runtime.handovers import ACCEPTED, CANCELLED, house, only, rest, statuses, target_of, worker

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from gatechart import Runtime, State, StateTransitionGraph, Transition
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.restate import auxiliary_objects
 from tests.restate.engines import eventually
 

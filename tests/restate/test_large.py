@@ -10,7 +10,7 @@ from pydantic import Field
 from gatechart import AgentContext, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentTooLargeError, InboxFullError, UnknownAgentError
 from gatechart.restate import RestateRuntime, auxiliary_objects
-from gatechart.values import Mail, MailStatus
+from gatechart.values.mail import Mail, MailStatus
 from tests.restate.engines import eventually
 
 MEGABYTE = 1_000_000

@@ -10,7 +10,8 @@ import pytest
 
 from gatechart.restate import RestateRuntime
 from gatechart.stores import open_store
-from gatechart.values import HandoffQuery, Role
+from gatechart.values.handoffs import HandoffQuery
+from gatechart.values.homes import Role
 from tests.crash.choosing_agents import MOST, check_choices
 from tests.crash.noticing_agents import check_noticed
 from tests.crash.talking_agents import check_talk

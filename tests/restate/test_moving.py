@@ -9,19 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from gatechart import (
-    Alerts,
-    Best,
-    Choosing,
-    EntryPoint,
-    Handoff,
-    HandoffPacket,
-    Profile,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
+from gatechart import EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, Transition
+from gatechart.alerts import Alerts
 from gatechart.cli import main
 from gatechart.errors import (
     AgentAsleepError,
@@ -31,26 +20,24 @@ from gatechart.errors import (
     StoreOwnedError,
     UnknownAgentError,
 )
-from gatechart.graph import Invoke, Migration
+from gatechart.graph.definition import Invoke
+from gatechart.graph.migration import Migration
 from gatechart.hosting.directory_graph import entry_context
 from gatechart.hosting.own_agents import own_agents_of
 from gatechart.restate.migration.move import move_to_engine
-from gatechart.selection import Learned
+from gatechart.runtime import Choosing
+from gatechart.selection import Best, Learned, Profile
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
-from gatechart.turn import alert_payload
-from gatechart.values import (
-    ALERT,
-    AlertMessage,
-    BreakerChange,
-    BreakerRecord,
-    BreakerState,
-    HandoffStatus,
-    Request,
-    Retry,
-    Role,
-)
+from gatechart.turn.alerts import alert_payload
+from gatechart.values.alerts import ALERT, AlertMessage
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.commits import BreakerChange
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.homes import Role
+from gatechart.values.queries import Request
 from tests.ports import free_ports
 from tests.restate.engines import eventually
 from tests.restate.moving import home, quiet

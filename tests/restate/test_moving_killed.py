@@ -11,7 +11,7 @@ import pytest
 from gatechart.errors import UnknownAgentError
 from gatechart.stores import open_store
 from gatechart.stores.sql.ownership import moved_to
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.restate.engines import ROOT, eventually
 from tests.restate.moving import home
 from tests.restate.travellers import fill, finish

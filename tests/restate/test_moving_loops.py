@@ -7,23 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import (
-    BreakerPolicy,
-    ModelLoop,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    ToolContext,
-    ToolError,
-    ToolPolicies,
-    Transfers,
-    Transition,
-    tool,
-)
+from gatechart import ModelLoop, Runtime, State, StateTransitionGraph, Transfers, Transition, tool
 from gatechart.cli import main
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
-from gatechart.values import BreakerState, count_of
+from gatechart.tools import BreakerPolicy, ToolContext, ToolError, ToolPolicies
+from gatechart.values.breakers import BreakerState
+from gatechart.values.transfers import count_of
 from tests.models.support import Chat, Services, keep
 from tests.restate.engines import eventually
 from tests.restate.moving import home

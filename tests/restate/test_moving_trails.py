@@ -4,15 +4,18 @@ import asyncio
 
 import pytest
 
-from gatechart import ANY, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
+from gatechart import ANY, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
 from gatechart.escape import Nudge, Restart
-from gatechart.graph import Invoke, Signal
+from gatechart.graph.definition import Invoke
+from gatechart.graph.signals import Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.signals import NoProgress, Repeats, ToolFailures
 from gatechart.testing import VirtualClock
-from gatechart.values import Called, CameTo, entries_in
+from gatechart.tools import ToolPolicies
+from gatechart.values.escapes import CameTo
+from gatechart.values.trail import Called, entries_in
 from tests.noticing import go_round
 from tests.restate.moving import home, quiet
 from tests.runtime.busy_agents import Task, note

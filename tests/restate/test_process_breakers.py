@@ -4,12 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import BreakerPolicy
 from gatechart.restate import process_breakers
 from gatechart.restate.breaker_objects import changed
 from gatechart.restate.process_breakers import InvocationBreakers, ProcessBreakers
-from gatechart.tools import Breaker
-from gatechart.values import BreakerState, Permit, Rejection
+from gatechart.tools import Breaker, BreakerPolicy
+from gatechart.values.breakers import BreakerState, Permit, Rejection
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 POLICY = BreakerPolicy(failures_in_a_row=2, break_s=60, permits=3)

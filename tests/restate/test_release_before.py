@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from gatechart.errors import NoTimerError, UnknownMailError
-from gatechart.values import HandoffStatus, MailStatus, Status
+from gatechart.values.agents import Status
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.mail import MailStatus
 from tests.restate.earlier.agents import LATER
 from tests.restate.earlier.home import opened, refilled
 from tests.restate.engines import Engine, eventually

@@ -8,7 +8,7 @@ import pytest
 
 from gatechart.cli import main
 from gatechart.restate import RestateRuntime, register
-from gatechart.values import HandoffStatus
+from gatechart.values.handoffs import HandoffStatus
 from tests.forked import COMMAND, PIPE, ROOT, fork
 from tests.ports import free_ports
 from tests.restate.busy_team import graphs

@@ -12,7 +12,8 @@ from gatechart.hosting.registry import Registry
 from gatechart.restate.handlers import decide
 from gatechart.restate.state import MAIL, STATE, AgentState, plain, unpacked
 from gatechart.restate.terms import ServiceConfig, Terms
-from gatechart.values import Mail, MailStatus, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.mail import Mail, MailStatus
 from tests.restate.engines import eventually
 
 MOST_S = 600.0

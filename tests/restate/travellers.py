@@ -12,7 +12,9 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownAgentError
-from gatechart.values import MailStatus, Retry, Role
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
 from tests.restate.engines import eventually
 from tests.runtime.handovers import ALL, crowded, desk, first, second
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from gatechart.values import MailStatus
+from gatechart.values.mail import MailStatus
 
 
 @dataclass(frozen=True)

@@ -5,26 +5,19 @@ from contextlib import asynccontextmanager
 
 from pydantic import BaseModel, Field
 
-from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transition
-from gatechart.graph import Accepts, Best
-from gatechart.handoff import ConversationContext, Fallbacks, Human, OtherGraph, SameTarget
+from gatechart import ConversationContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart.graph.handoff import Accepts, Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.graph.selection import Best
 from gatechart.stores import open_store
 from gatechart.stores.sql.store import SqlStore
 from gatechart.stores.sql.work_rows import held_work
 from gatechart.testing import VirtualClock
-from gatechart.values import (
-    WITHDRAWN,
-    HandoffQuery,
-    HandoffStatus,
-    MailQuery,
-    MailStatus,
-    Mode,
-    Needs,
-    Profile,
-    Query,
-    Side,
-    Status,
-)
+from gatechart.values.agents import Status
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus, Mode, Side
+from gatechart.values.mail import MailStatus
+from gatechart.values.names import WITHDRAWN
+from gatechart.values.profiles import Needs, Profile
+from gatechart.values.queries import MailQuery, Query
 from tests.runtime.support import WrappedStore, at_rest
 
 CHOOSING, PENDING, ACCEPTED = HandoffStatus.CHOOSING, HandoffStatus.PENDING, HandoffStatus.ACCEPTED

@@ -6,7 +6,7 @@ import pytest
 
 from gatechart import Retry, State, StateTransitionGraph, Step, Transition
 from gatechart.errors import PayloadError
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.testing import VirtualClock
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import eventually

@@ -7,36 +7,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import (
-    Limits,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    ToolBox,
-    ToolPolicies,
-    Transition,
-    Watchdog,
-    WatchdogTerms,
-    looping,
-    tool,
-)
-from gatechart.escape import AwaitBreaker, EscapePlan, GiveUp, getting_out
-from gatechart.graph import ANY, Invoke
+from gatechart import EscapePlan, Limits, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import AwaitBreaker, GiveUp, getting_out
+from gatechart.graph.definition import ANY, Invoke
 from gatechart.hosting import breaker_waits
 from gatechart.hosting.lessons import keeper_of, lessons_kept
-from gatechart.signals import NoProgress
+from gatechart.signals import NoProgress, looping
 from gatechart.testing import VirtualClock
-from gatechart.values import (
-    BreakerPolicy,
-    BreakerState,
-    Called,
-    FindingKind,
-    Retry,
-    Status,
-    Waited,
-    entries_in,
-    wait_under_way,
-)
+from gatechart.tools import ToolPolicies
+from gatechart.values.agents import Status
+from gatechart.values.breakers import BreakerPolicy, BreakerState
+from gatechart.values.delays import Retry
+from gatechart.values.findings import FindingKind
+from gatechart.values.trail import Called, Waited, entries_in, wait_under_way
+from gatechart.watchdog import Watchdog, WatchdogTerms
 from statecharts.hurry import hurried
 from tests.runtime.busy_agents import Task, note, noted, opened
 from tests.runtime.support import at_rest, eventually

@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import BreakerPolicy, Runtime, State, StateTransitionGraph, Transition
+from gatechart import Runtime, State, StateTransitionGraph, Transition
 from gatechart.clients.database import open_database_client
 from gatechart.errors import PayloadError, ReadOnlyError
-from gatechart.graph import ANY, Invoke
+from gatechart.graph.definition import ANY, Invoke
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import BreakerRecord, BreakerState
+from gatechart.tools import BreakerPolicy
+from gatechart.values.breakers import BreakerRecord, BreakerState
 from tests.homes import POSTGRESQL
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
 from tests.runtime.support import eventually

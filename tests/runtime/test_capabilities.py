@@ -10,7 +10,6 @@ import pytest
 from gatechart import (
     ANY,
     AgentContext,
-    Choosing,
     HandoffPacket,
     Limits,
     Migration,
@@ -22,8 +21,12 @@ from gatechart import (
 )
 from gatechart.errors import BacklogFullError, ElsewhereError, InboxFullError, UnknownAgentError
 from gatechart.escape import Rollback
+from gatechart.runtime import Choosing
 from gatechart.testing import VirtualClock
-from gatechart.values import Capabilities, Forgotten, HandoffStatus, Profile, Role
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.homes import Capabilities, Role
+from gatechart.values.profiles import Profile
+from gatechart.values.queries import Forgotten
 from tests.runtime.handovers import ALL, worker
 from tests.runtime.support import Gate, at_rest, gated, parcel
 from tests.runtime.test_escapes import CIRCLE, go_round, ring

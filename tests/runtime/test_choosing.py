@@ -7,28 +7,26 @@ from functools import partial
 
 import pytest
 
-from gatechart import BreakerPolicy, EntryPoint, Handoff, ModelLoop, Runtime, State, StateTransitionGraph, Transition
+from gatechart import EntryPoint, Handoff, HandoffPacket, ModelLoop, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OpenHandoffError, PayloadError, UnknownEntryError, UnknownSelectorError
-from gatechart.graph import (
-    Accepts,
-    Best,
-    Fallbacks,
-    Human,
-    Invoke,
-    Migration,
-    NeedRule,
-    OtherGraph,
-    Signal,
-    To,
-    Transfers,
-)
-from gatechart.handoff import HandoffPacket
-from gatechart.selection import explanation_of
+from gatechart.graph.definition import Invoke
+from gatechart.graph.handoff import Accepts, Fallbacks, Human, OtherGraph
+from gatechart.graph.migration import Migration
+from gatechart.graph.selection import Best, NeedRule
+from gatechart.graph.signals import Signal
+from gatechart.graph.transfers import To, Transfers
+from gatechart.selection.explaining import explanation_of
 from gatechart.signals import UserAsked
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import CHOOSING as CHOOSING_MAIL
-from gatechart.values import WITHDRAWN, Mail, MailEnd, Needs, Posting, Profile, Status, ToolPolicies
+from gatechart.tools import BreakerPolicy
+from gatechart.values.agents import Status
+from gatechart.values.commits import MailEnd, Posting
+from gatechart.values.mail import Mail
+from gatechart.values.names import CHOOSING as CHOOSING_MAIL
+from gatechart.values.names import WITHDRAWN
+from gatechart.values.profiles import Needs, Profile
+from gatechart.values.tool_policies import ToolPolicies
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,

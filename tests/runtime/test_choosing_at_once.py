@@ -5,9 +5,10 @@ from collections import Counter
 
 import pytest
 
-from gatechart import Best, Handoff, Needs, Profile, Runtime, StateTransitionGraph, Transition
-from gatechart.graph import Accepts
-from gatechart.selection import explanation_of
+from gatechart import Handoff, Runtime, StateTransitionGraph, Transition
+from gatechart.graph.handoff import Accepts
+from gatechart.selection import Best, Needs, Profile
+from gatechart.selection.explaining import explanation_of
 from tests.homes import DATABASE_URLS
 from tests.runtime.handovers import ACCEPTED, CHOOSING, PENDING, REJECTED, Talk, note, worker
 

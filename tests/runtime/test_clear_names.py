@@ -9,7 +9,7 @@ from gatechart.alerts.mailbox import Mailbox
 from gatechart.alerts.sinks import Alerts
 from gatechart.errors import LookAlikeError, PayloadError
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus
+from gatechart.values.handoffs import HandoffStatus
 
 pytestmark = pytest.mark.sqlite_is_enough
 

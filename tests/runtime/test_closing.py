@@ -13,7 +13,7 @@ from gatechart.errors import (
     StoreUrlError,
 )
 from gatechart.stores import MemoryStore
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.runtime.support import Gate, everything, gated, parcel, soon
 
 pytestmark = pytest.mark.sqlite_is_enough

@@ -20,7 +20,8 @@ from gatechart.errors import (
 )
 from gatechart.hosting import group_commit
 from gatechart.stores import MemoryStore, open_store
-from gatechart.values import Mail, Posting, Verdict
+from gatechart.values.commits import Posting, Verdict
+from gatechart.values.mail import Mail
 from tests.runtime.support import Parcel, WrappedStore, everything, nothing, nothing_changes, parcel, soon
 
 pytestmark = pytest.mark.not_on_restate("it is about what is inside an embedded runtime")

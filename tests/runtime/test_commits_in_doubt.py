@@ -10,7 +10,9 @@ from gatechart.errors import StoreFailedError
 from gatechart.signals import Confidence
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus, Noted, StepRecord, entries_in
+from gatechart.values.commits import StepRecord
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.trail import Noted, entries_in
 from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, Ledger, note, pass_on, try_it
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing, soon

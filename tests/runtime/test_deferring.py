@@ -14,8 +14,8 @@ from gatechart import (
     Transition,
 )
 from gatechart.errors import EventIdReusedError
-from gatechart.turn import MOST_DEFERRED
-from gatechart.values import RefusalReason
+from gatechart.turn.turns import MOST_DEFERRED
+from gatechart.values.agents import RefusalReason
 
 pytestmark = pytest.mark.sqlite_is_enough
 

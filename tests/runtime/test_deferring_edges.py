@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, Every, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownMailError
-from gatechart.graph import Handoff
+from gatechart.graph.handoff import Handoff
 from gatechart.testing import VirtualClock
 from tests.runtime.support import at_rest, unchanged
 

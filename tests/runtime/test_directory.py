@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
+from gatechart import AgentContext, EntryPoint, Limits, Runtime, State, StateTransitionGraph, Transition
 from gatechart.checks import check
 from gatechart.errors import (
     AgentExistsError,
@@ -19,14 +19,15 @@ from gatechart.errors import (
     UnknownEntryError,
     UnknownGraphError,
 )
-from gatechart.graph import Accepts
+from gatechart.graph.handoff import Accepts
 from gatechart.hosting.choosing import Choosing
 from gatechart.hosting.directory_graph import EntryTerms, directory_graph
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.runtime import Limits
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import DIRECTORY_GRAPH, OUTCOME, Hours, Mark, Needs, Profile
+from gatechart.values.directory import OUTCOME, Mark
+from gatechart.values.framework import DIRECTORY_GRAPH
+from gatechart.values.profiles import Hours, Needs, Profile
 from tests.runtime.support import WrappedStore
 
 pytestmark = pytest.mark.sqlite_is_enough

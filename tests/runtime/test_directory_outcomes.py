@@ -6,10 +6,13 @@ import pytest
 
 from gatechart import EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import NoHandoffError, PayloadError, UnknownSelectorError
-from gatechart.graph import Accepts, Best
+from gatechart.graph.handoff import Accepts
+from gatechart.graph.selection import Best
 from gatechart.handoff import SelectionTerms
 from gatechart.stores import MemoryStore
-from gatechart.values import Ended, Mark, Needs, Profile, Status
+from gatechart.values.agents import Status
+from gatechart.values.directory import Ended, Mark
+from gatechart.values.profiles import Needs, Profile
 from tests.runtime.handovers import ACCEPTED, REJECTED, Talk, house, only, rest, statuses, target_of, worker
 from tests.runtime.support import WrappedStore
 from tests.runtime.test_choosing import asking, begun

@@ -6,8 +6,8 @@ import pytest
 
 from gatechart import Runtime, StateTransitionGraph, Transition
 from gatechart.errors import UnknownEffectError
-from gatechart.turn import log_of
-from gatechart.values import Send
+from gatechart.turn.turn_context import log_of
+from gatechart.values.effects import Send
 from tests.runtime.support import Parcel, note, nothing_changes
 
 

@@ -23,10 +23,10 @@ from gatechart import (
     Transition,
 )
 from gatechart.errors import PayloadError
-from gatechart.graph import To, Transfers
+from gatechart.graph.transfers import To, Transfers
 from gatechart.handoff import PacketMigration, read_packet
 from gatechart.stores import MemoryStore
-from gatechart.values import HandoffStatus
+from gatechart.values.handoffs import HandoffStatus
 from tests.runtime.handovers import house, only, rest
 
 NAMES = ("a", "b", "c", "d")

@@ -4,7 +4,7 @@ import pytest
 
 from gatechart import EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, Transition
 from gatechart.escape import Nudge, ToHuman
-from gatechart.values import Reason
+from gatechart.values.handoffs import Reason
 from tests.runtime.test_escapes import go_round, ring
 
 DESK = StateTransitionGraph(

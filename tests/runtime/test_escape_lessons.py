@@ -4,11 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import Runtime, looping
-from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute
+from gatechart import EscapePlan, Runtime
+from gatechart.escape import GiveUp, Nudge, Reroute
 from gatechart.hosting.lessons import keeper_of, lessons_kept
+from gatechart.signals import looping
 from gatechart.testing import VirtualClock
-from gatechart.values import NO_LESSONS, Status
+from gatechart.values.agents import Status
+from gatechart.values.lessons import NO_LESSONS
 from tests.runtime.handovers import rest
 from tests.runtime.test_escapes import CIRCLE, WAY_OUT, attempts, go_round, ring
 from tests.runtime.test_escapes_in_regions import CIRCLE as ROUND

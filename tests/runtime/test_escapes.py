@@ -7,12 +7,18 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import Field
 
-from gatechart import AgentContext, Alerts, Runtime, State, Transition
-from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
-from gatechart.graph import EntryPoint, Invoke, Signal, StateTransitionGraph, Strategy
+from gatechart import AgentContext, EscapePlan, Runtime, State, Transition
+from gatechart.alerts import Alerts
+from gatechart.escape import Alert, CutOut, GiveUp, Nudge, Reroute, Restart, Rollback, ToHuman, getting_out
+from gatechart.graph.definition import EntryPoint, Invoke
+from gatechart.graph.escape import Strategy
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.signals import Signal
 from gatechart.signals import NoProgress, Repeats
 from gatechart.testing import VirtualClock
-from gatechart.values import CameTo, EnterAt, NoWay, Reaction, Status
+from gatechart.values.agents import Status
+from gatechart.values.escapes import CameTo, EnterAt, NoWay
+from gatechart.values.fired_signals import Reaction
 from tests.runtime.support import at_rest, eventually
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, looping, tool
-from gatechart.escape import EscapePlan, GiveUp, Reroute
-from gatechart.graph import Invoke, Signal
-from gatechart.signals import ToolFailures
-from gatechart.values import Status
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import GiveUp, Reroute
+from gatechart.graph.definition import Invoke
+from gatechart.graph.signals import Signal
+from gatechart.signals import ToolFailures, looping
+from gatechart.tools import ToolPolicies
+from gatechart.values.agents import Status
 
 STILL = EscapePlan({"*": GiveUp()}, shared=True)  # of the region in which nothing happens
 CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A"), Transition("C", "GO", "DONE")]

@@ -5,15 +5,19 @@ from itertools import pairwise
 
 import pytest
 
-from gatechart import Handoff, Runtime, State, StateTransitionGraph, ToolBox, Transition
+from gatechart import EscapePlan, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph, ToolBox, Transition
 from gatechart.errors import TakingBackError
-from gatechart.escape import EscapePlan, GiveUp, Nudge, Reroute, Restart
-from gatechart.graph import EntryPoint, Migration, Signal
-from gatechart.handoff import HandoffPacket
+from gatechart.escape import GiveUp, Nudge, Reroute, Restart
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.migration import Migration
+from gatechart.graph.signals import Signal
 from gatechart.hosting.limits import Limits
 from gatechart.signals import Repeats
 from gatechart.testing import VirtualClock
-from gatechart.values import NO_ESCAPES, CameTo, MailStatus, Retry, Role
+from gatechart.values.delays import Retry
+from gatechart.values.escapes import NO_ESCAPES, CameTo
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
 from tests.runtime.test_escape_lessons import NOON

@@ -4,13 +4,15 @@ import asyncio
 
 import pytest
 
-from gatechart import Runtime, State, StateTransitionGraph, Transition
-from gatechart.escape import EscapePlan, Reroute, Restart
-from gatechart.graph import Invoke, Migration, Signal
+from gatechart import EscapePlan, Runtime, State, StateTransitionGraph, Transition
+from gatechart.escape import Reroute, Restart
+from gatechart.graph.definition import Invoke
+from gatechart.graph.migration import Migration
+from gatechart.graph.signals import Signal
 from gatechart.hosting.limits import Limits
 from gatechart.runtime.escapes import StoredPast
 from gatechart.signals import ToolFailures
-from gatechart.values import Status
+from gatechart.values.agents import Status
 from tests.runtime.support import eventually
 from tests.runtime.test_undoing import Desk, Trip, attempts, book_two, check
 

@@ -4,12 +4,16 @@ import asyncio
 
 import pytest
 
-from gatechart import Alerts, Invoke, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition
+from gatechart import EscapePlan, Invoke, Runtime, State, StateTransitionGraph, ToolBox, Transition
 from gatechart import tool as made
-from gatechart.escape import Alert, EscapePlan, GiveUp, Nudge, SwitchTool
-from gatechart.graph import Signal
+from gatechart.alerts import Alerts
+from gatechart.escape import Alert, GiveUp, Nudge, SwitchTool
+from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
-from gatechart.values import CameTo, MailStatus, Reaction
+from gatechart.tools import ToolPolicies
+from gatechart.values.escapes import CameTo
+from gatechart.values.fired_signals import Reaction
+from gatechart.values.mail import MailStatus
 from tests.runtime.test_escapes import Sink
 
 ONCE = ToolPolicies(retry="off", breaker="off")

@@ -4,12 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
-from gatechart.escape import EscapePlan, Nudge, Reroute, SwitchTool
-from gatechart.graph import ANY, Invoke, Signal
+from gatechart import EscapePlan, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.escape import Nudge, Reroute, SwitchTool
+from gatechart.graph.definition import ANY, Invoke
+from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
-from gatechart.values import BreakerPolicy
+from gatechart.tools import ToolPolicies
+from gatechart.values.breakers import BreakerPolicy
 from tests.runtime.busy_agents import Task, note, noted, opened
 
 FAILING = Signal(ToolFailures(3), "failing")

@@ -20,7 +20,8 @@ from gatechart import (
 )
 from gatechart.errors import ActionFailedError, EntryGuardError, ExitRaisedError, IncompatibleGraphError, PayloadError
 from gatechart.hosting.limits import Limits
-from gatechart.values import MailStatus, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.mail import MailStatus
 from tests.runtime.support import soon
 
 pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]

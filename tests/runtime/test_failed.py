@@ -4,9 +4,10 @@ import pytest
 from pydantic import Field
 
 from gatechart import AgentContext, State, StateTransitionGraph, Transition
-from gatechart.graph import Handoff, Invoke
-from gatechart.handoff import Fallbacks, OtherGraph, SameTarget
-from gatechart.values import Mode, Status
+from gatechart.graph.definition import Invoke
+from gatechart.graph.handoff import Fallbacks, Handoff, OtherGraph, SameTarget
+from gatechart.values.agents import Status
+from gatechart.values.handoffs import Mode
 from tests.runtime.handovers import COMPLETED, FAILED, house, only, rest, target_of
 
 pytestmark = pytest.mark.sqlite_is_enough

@@ -6,8 +6,8 @@ import pytest
 
 from gatechart import AgentContext, Handoff, HandoffPacket, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import InvalidGraphError, PayloadError, UnknownFieldError
-from gatechart.graph import ANY
-from gatechart.values import Status
+from gatechart.graph.definition import ANY
+from gatechart.values.agents import Status
 from tests.homes import DATABASE_URLS
 
 

@@ -19,9 +19,9 @@ from gatechart.errors import (
     UnknownAgentError,
     UnknownVersionError,
 )
-from gatechart.graph import Migration
+from gatechart.graph.migration import Migration
 from gatechart.testing import VirtualClock
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.runtime.support import at_rest, eventually, nothing_changes
 from tests.runtime.trips import Trip, trip
 

@@ -10,24 +10,21 @@ from pydantic import Field
 
 from gatechart import (
     AgentContext,
-    Alerts,
-    Best,
     EntryPoint,
     Every,
     Fallbacks,
     Handoff,
     Human,
     Invoke,
-    Needs,
     OtherGraph,
-    Profile,
     Runtime,
     State,
     StateTransitionGraph,
     Transition,
 )
-from gatechart.api import KINDS, Command
-from gatechart.api.commands import COMMANDS
+from gatechart.alerts import Alerts
+from gatechart.api.command import Command
+from gatechart.api.commands import COMMANDS, KINDS
 from gatechart.checks import check
 from gatechart.errors import (
     ActionFailedError,
@@ -38,21 +35,15 @@ from gatechart.errors import (
     ReservedEventError,
 )
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.hosting.schedule_graph import Terms
+from gatechart.schedules.graph import Terms
+from gatechart.selection import Best, Needs, Profile
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
 from gatechart.testing.records import NOON
-from gatechart.turn import alert_payload
-from gatechart.values import (
-    ALERT,
-    CHOSEN,
-    LEARN,
-    OUTCOME,
-    AlertMessage,
-    Mail,
-    MailStatus,
-    Posting,
-)
+from gatechart.turn.alerts import alert_payload
+from gatechart.values.alerts import ALERT, AlertMessage
+from gatechart.values.commits import Posting
+from gatechart.values.directory import CHOSEN, OUTCOME
 from gatechart.values.framework import (
     OWN_GRAPHS,
     OWN_KINDS,
@@ -60,6 +51,8 @@ from gatechart.values.framework import (
     is_framework_id,
     loss_from,
 )
+from gatechart.values.lessons import LEARN
+from gatechart.values.mail import Mail, MailStatus
 
 pytestmark = pytest.mark.sqlite_is_enough
 

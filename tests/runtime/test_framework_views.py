@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gatechart import Runtime, StateTransitionGraph, Transition
-from gatechart.values import MailStatus
+from gatechart.values.mail import MailStatus
 
 pytestmark = pytest.mark.sqlite_is_enough
 

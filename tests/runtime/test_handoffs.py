@@ -6,7 +6,10 @@ import pytest
 
 from gatechart import Handoff, Runtime
 from gatechart.errors import NoHandoffError, ReservedEventError
-from gatechart.values import HandoffQuery, Mail, Mode, Posting, Side, Status
+from gatechart.values.agents import Status
+from gatechart.values.commits import Posting
+from gatechart.values.handoffs import HandoffQuery, Mode, Side
+from gatechart.values.mail import Mail
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,

@@ -8,7 +8,12 @@ from gatechart import EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError
 from gatechart.handoff import PacketMigration
 from gatechart.hosting.limits import Limits
-from gatechart.values import Mail, MailEnd, Obstacle, Offer, Posting, Retry, Status, TurnRecord
+from gatechart.values.agents import Status
+from gatechart.values.commits import MailEnd, Posting, TurnRecord
+from gatechart.values.delays import Retry
+from gatechart.values.effects import Offer
+from gatechart.values.handoffs import Obstacle
+from gatechart.values.mail import Mail
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gatechart.errors import EventError, OutsideError
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus, Side, Status
+from gatechart.values.agents import Status
+from gatechart.values.handoffs import HandoffStatus, Side
 from tests.runtime.handovers import BESTS, FALLBACKS, house, pass_time, rest
 
 GRAPHS = ("first", "second", "second", "desk", "desk", "crowded", "crowded", "picky", *BESTS, "the best", "the best")

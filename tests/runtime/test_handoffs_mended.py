@@ -10,7 +10,10 @@ import pytest
 from gatechart import StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError, UnknownAgentError
 from gatechart.hosting.limits import Limits
-from gatechart.values import MailEnd, MailStatus, ReserveSlot, Retry, Status, TurnRecord, Verdict
+from gatechart.values.agents import Status
+from gatechart.values.commits import MailEnd, ReserveSlot, TurnRecord, Verdict
+from gatechart.values.delays import Retry
+from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,

@@ -9,7 +9,8 @@ import pytest
 from gatechart import Invoke, Limits, Migration, State, Transition
 from gatechart.errors import OpenHandoffError
 from gatechart.stores import MemoryStore
-from gatechart.values import Obstacle, Status
+from gatechart.values.agents import Status
+from gatechart.values.handoffs import Obstacle
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,

@@ -11,7 +11,8 @@ from gatechart.errors import ActionFailedError, OpenHandoffError, StoreFailedErr
 from gatechart.handoff import PacketMigration
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus, TurnRecord
+from gatechart.values.commits import TurnRecord
+from gatechart.values.handoffs import HandoffStatus
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,

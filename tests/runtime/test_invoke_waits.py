@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Step, ToolError
-from gatechart.graph import Invoke
+from gatechart import Step
+from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry, StepRecord
+from gatechart.tools import ToolError
+from gatechart.values.commits import StepRecord
+from gatechart.values.delays import Retry
 from tests.runtime.busy_agents import Services, busy, noted, opened
 from tests.runtime.support import at_rest, eventually
 

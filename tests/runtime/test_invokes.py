@@ -21,11 +21,11 @@ from gatechart.errors import (
     RuntimeClosedError,
     UndeclaredInvokeError,
 )
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import Parcel, UntoldError, at_rest, eventually, soon
 from tests.runtime.support import note as note_stop

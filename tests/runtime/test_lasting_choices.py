@@ -2,14 +2,17 @@
 
 import pytest
 
-from gatechart import Choosing, Runtime
+from gatechart import Runtime
 from gatechart.hosting.directory_graph import entry_context
 from gatechart.hosting.evaluating import evaluate_directory
+from gatechart.runtime import Choosing
 from gatechart.selection import Learned
 from gatechart.stores import upgrade_store
 from gatechart.stores.sql.schema import NEWEST
 from gatechart.testing import VirtualClock
-from gatechart.values import Ended, Hours, Mark, Profile, Role
+from gatechart.values.directory import Ended, Mark
+from gatechart.values.homes import Role
+from gatechart.values.profiles import Hours, Profile
 from tests.homes import DATABASE_URLS
 from tests.runtime.handovers import rest, worker
 from tests.runtime.test_choosing import NOBODY, asking, begun

@@ -7,10 +7,11 @@ import pytest
 
 from gatechart import ANY, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import OwnershipLostError
-from gatechart.graph import Invoke, Signal
+from gatechart.graph.definition import Invoke
+from gatechart.graph.signals import Signal
 from gatechart.signals import NoProgress, Repeats, VisitsOver
 from gatechart.testing import VirtualClock
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.homes import DATABASE_URLS
 from tests.noticing import go_round
 from tests.runtime.support import at_rest

@@ -4,11 +4,13 @@ import asyncio
 
 import pytest
 
-from gatechart import Choosing, EntryPoint, HandoffPacket, State, StateTransitionGraph, Transition
-from gatechart.graph import Best
+from gatechart import EntryPoint, HandoffPacket, State, StateTransitionGraph, Transition
+from gatechart.graph.selection import Best
 from gatechart.hosting.directory_graph import entry_context
+from gatechart.runtime import Choosing
 from gatechart.selection import Exploring, Learned, terms_of
-from gatechart.values import Ended, Needs, Profile
+from gatechart.values.directory import Ended
+from gatechart.values.profiles import Needs, Profile
 from tests.runtime.handovers import house, only, pass_time, rest, target_of, worker
 from tests.runtime.test_choosing import asking, begun
 

@@ -7,11 +7,15 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, HandoffPacket, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import StoreFailedError
-from gatechart.graph import Handoff, Invoke, Then
+from gatechart.graph.definition import Invoke, Then
+from gatechart.graph.handoff import Handoff
 from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import MailChange, MailStatus, Mode, Retry, TurnRecord
+from gatechart.values.commits import MailChange, TurnRecord
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Mode
+from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import COMPLETED, house, only, rest, target_of
 from tests.runtime.support import Gate, WrappedStore, at_rest
 

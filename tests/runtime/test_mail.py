@@ -20,7 +20,8 @@ from gatechart.errors import (
 )
 from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.testing import VirtualClock
-from gatechart.values import MailStatus, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.mail import MailStatus
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon
 
@@ -814,7 +815,7 @@ async def test_mail_waits_for_a_store_that_cannot_be_read_or_written_for_a_while
 
 
 async def fail_turns(units):
-    from gatechart.values import TurnRecord
+    from gatechart.values.commits import TurnRecord
 
     if any(isinstance(unit, TurnRecord) for unit in units):
         raise StoreBusyError("agents.db", "by a test")

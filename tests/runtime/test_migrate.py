@@ -12,11 +12,12 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, Invoke, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import IncompatibleGraphError, ReadOnlyError
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from gatechart.runtime import maintenance
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Fate, Role
+from gatechart.values.homes import Role
+from gatechart.values.migrations import Fate
 from tests.runtime.support import WrappedStore, at_rest, eventually, everything, soon, unchanged, waiting
 
 pytestmark = pytest.mark.needs("migrates_ahead")

@@ -17,11 +17,11 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import ActionFailedError, AgentExistsError, EventIdReusedError, UnknownAgentError
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 REST_S = 10

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from gatechart import ANY, AgentContext, EntryPoint, Handoff, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError, EventIdReusedError, NoHandoffError, UnknownEntryError
-from gatechart.graph import Best
+from gatechart.graph.selection import Best
 from gatechart.hosting.idempotency import MOST_APPLIED_IDS
 from gatechart.stores.sql.store import SqlStore
 from tests.runtime.support import soon

@@ -8,7 +8,9 @@ import pytest
 from gatechart import Retention, Runtime
 from gatechart.errors import PayloadError, ReadOnlyError, UnknownAgentError
 from gatechart.testing import VirtualClock
-from gatechart.values import Forgotten, Role, Status
+from gatechart.values.agents import Status
+from gatechart.values.homes import Role
+from gatechart.values.queries import Forgotten
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import at_rest, nothing_changes, soon
 

@@ -6,7 +6,8 @@ from gatechart.errors import NoHandoffError, NoWorkError, PayloadError, UnknownE
 from gatechart.hosting.directory_graph import MOST_RATINGS, RATE, entry_context
 from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.values import Mark, Profile
+from gatechart.values.directory import Mark
+from gatechart.values.profiles import Profile
 from tests.runtime.handovers import ACCEPTED, REJECTED, house, only, rest, target_of, worker
 from tests.runtime.test_choosing import NOBODY, Waiting, asking, begun
 from tests.runtime.test_directory_outcomes import LETTER, REFUNDS, entry_of, senior

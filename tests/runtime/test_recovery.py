@@ -15,7 +15,8 @@ from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.runtime import DEFAULTS
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Retry, Role
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Role
 from tests.forked import PIPE, fork
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon

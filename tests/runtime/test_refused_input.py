@@ -7,9 +7,9 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from gatechart import ANY, AgentContext, EntryPoint, Handoff, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import InvalidGraphError, NoHandoffError, PayloadError, UnknownAgentError, UnknownMailError
-from gatechart.graph import Fallbacks, OtherGraph, SameTarget
+from gatechart.graph.handoff import Fallbacks, OtherGraph, SameTarget
 from gatechart.testing import VirtualClock
-from gatechart.values import LATEST, LONGEST_NAME, LONGEST_REASON
+from gatechart.values.names import LATEST, LONGEST_NAME, LONGEST_REASON
 from tests.runtime.support import nothing_changes, parcel, soon
 
 pytestmark = pytest.mark.sqlite_is_enough

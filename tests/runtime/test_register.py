@@ -11,7 +11,7 @@ from gatechart.errors import (
     UnknownGraphError,
 )
 from gatechart.testing import VirtualClock
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.runtime.support import unchanged, waiting
 
 pytestmark = [

@@ -8,11 +8,12 @@ import pytest
 
 from gatechart import ANY, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
-from gatechart.graph import Invoke
+from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Posting, Report, Retry, StepRecord
+from gatechart.values.commits import Posting, Report, StepRecord
+from gatechart.values.delays import Retry
 from tests.runtime.support import Gate, Parcel, WrappedStore, burst, gated, note, parcel, soon
 
 ONCE = Limits(mail_retry=Retry(attempts=1))

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gatechart import Handoff, Limits, Runtime
-from gatechart.api import SNAPSHOT, read_reply
 from gatechart.api.agents import StartCommand
+from gatechart.api.codec import SNAPSHOT
+from gatechart.api.errors import read_reply
 from gatechart.clients.database import open_database_client
 from gatechart.errors import (
     AgentExistsError,
@@ -32,7 +33,10 @@ from gatechart.stores.memory_requests import MemoryRequests
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.requests import SqlRequests
 from gatechart.testing.records import NOON
-from gatechart.values import HandoffStatus, MailStatus, Request, Role
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
+from gatechart.values.queries import Request
 from tests.api.charts import lamp, shade
 from tests.homes import DATABASE_URLS
 from tests.runtime.test_reserved import RESERVED

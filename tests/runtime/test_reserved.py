@@ -15,11 +15,15 @@ from gatechart.errors import (
     ReservedEventError,
     UnknownAgentError,
 )
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime
 from gatechart.results import Origin
-from gatechart.values import Mail, Posting, Retry, Role, Status
+from gatechart.values.agents import Status
+from gatechart.values.commits import Posting
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Role
+from gatechart.values.mail import Mail
 from tests.runtime.support import soon
 
 pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]

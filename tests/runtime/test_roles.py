@@ -2,8 +2,9 @@
 
 import pytest
 
-from gatechart import Role, Runtime
+from gatechart import Runtime
 from gatechart.errors import PayloadError
+from gatechart.runtime import Role
 from tests.runtime.support import parcel
 
 

@@ -20,10 +20,12 @@ from gatechart.errors import (
     UnknownScheduleError,
 )
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.hosting.schedule_graph import Terms, schedule_graph
+from gatechart.schedules.graph import Terms, schedule_graph
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import SCHEDULE_GRAPH, Every, Overlap
+from gatechart.values.framework import SCHEDULE_GRAPH
+from gatechart.values.recurrence import Every
+from gatechart.values.schedules import Overlap
 from tests.homes import DATABASE_URLS
 from tests.runtime.support import WrappedStore, at_rest, nothing_changes
 

@@ -5,12 +5,15 @@ import json
 import pytest
 from pydantic import BaseModel, Secret, SecretStr
 
-from gatechart import AgentContext, EventType, Runtime, State, StateTransitionGraph, ToolBox, ToolPolicies, tool
-from gatechart.api import SNAPSHOT, TURN
-from gatechart.graph import Invoke, JsonSchema, Signal, Signals, Transition
+from gatechart import AgentContext, EventType, Runtime, State, StateTransitionGraph, ToolBox, tool
+from gatechart.api.codec import SNAPSHOT, TURN
+from gatechart.graph.definition import Invoke, Transition
+from gatechart.graph.payload_schema import JsonSchema
+from gatechart.graph.signals import Signal, Signals
 from gatechart.secrets import MASK
 from gatechart.signals import Noticed, Repeats, SameCall, SameQuestion, ToolFailures
-from gatechart.values import Called, Moved, Said, digest_of, entries_in
+from gatechart.tools import ToolPolicies
+from gatechart.values.trail import Called, Moved, Said, digest_of, entries_in
 from tests.runtime.support import eventually
 
 pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]

@@ -16,6 +16,7 @@ from gatechart import (
     Event,
     EventType,
     Handoff,
+    HandoffPacket,
     Invoke,
     Migration,
     Runtime,
@@ -23,13 +24,12 @@ from gatechart import (
     StateTransitionGraph,
     Transition,
 )
-from gatechart.api import SNAPSHOT, TURN
+from gatechart.api.codec import SNAPSHOT, TURN
 from gatechart.context import read_context, write_context
 from gatechart.errors import InvalidGraphError, PayloadError
-from gatechart.handoff import HandoffPacket
 from gatechart.secrets import MASK
-from gatechart.turn import begin, take_turn
-from gatechart.values import Reason
+from gatechart.turn.turns import begin, take_turn
+from gatechart.values.handoffs import Reason
 from tests.laws.flat_charts import laws
 
 pytestmark = pytest.mark.sqlite_is_enough

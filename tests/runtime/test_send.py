@@ -12,7 +12,7 @@ from gatechart import ANY, OnRefusal, Runtime, State, StateTransitionGraph, Stat
 from gatechart.errors import ActionFailedError, EventRefusedError, PayloadError, ReadOnlyContextError
 from gatechart.results import RefusalReason
 from gatechart.testing import VirtualClock
-from gatechart.values import GuardError
+from gatechart.values.agents import GuardError
 from tests.runtime.support import Gate, Parcel, everything, gated, note, nothing_changes, parcel, soon
 
 pytestmark = [pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]

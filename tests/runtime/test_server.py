@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import AgentExistsError
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.crash.havoc import until_done
 
 AGENTS = 20

@@ -4,10 +4,13 @@ import pytest
 
 from gatechart import Runtime, Transition
 from gatechart.errors import ReservedEventError
-from gatechart.graph import ANY, Signal
+from gatechart.graph.definition import ANY
+from gatechart.graph.signals import Signal
 from gatechart.hosting.replay import Replay
 from gatechart.stores.memory import MemoryStore
-from gatechart.values import Fidelity, Reaction, Reason
+from gatechart.values.fired_signals import Reaction
+from gatechart.values.handoffs import Reason
+from gatechart.values.replays import Fidelity
 from tests.noticing import Moves, go_round, see
 
 pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]

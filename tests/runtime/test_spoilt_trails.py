@@ -8,17 +8,10 @@ from typing import Any
 
 import pytest
 
-from gatechart import (
-    Invoke,
-    NoProgress,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
+from gatechart import Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreCorruptError
-from gatechart.signals import handing_on, looping
-from gatechart.values import Status
+from gatechart.signals import NoProgress, handing_on, looping
+from gatechart.values.agents import Status
 from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand
 

@@ -15,14 +15,18 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
+from gatechart import ConversationContext, Handoff, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreFailedError
 from gatechart.escape import GiveUp, Nudge
-from gatechart.graph import Accepts, Best, EntryPoint
-from gatechart.handoff import ConversationContext, Fallbacks, Human, PacketMigration, SameTarget
+from gatechart.graph.definition import EntryPoint
+from gatechart.graph.handoff import Accepts, Fallbacks, Human, SameTarget
+from gatechart.graph.selection import Best
+from gatechart.handoff import PacketMigration
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import MailEnd, Needs, Profile, Role
+from gatechart.values.commits import MailEnd
+from gatechart.values.homes import Role
+from gatechart.values.profiles import Needs, Profile
 from tests.runtime.support import WrappedStore, at_rest
 from tests.runtime.test_escapes import go_round, ring
 
@@ -490,7 +494,7 @@ WITHOUT_OPENTELEMETRY = """
 import asyncio, logging, sys
 sys.modules["opentelemetry"] = None  # so it cannot be imported
 from gatechart import Handoff, Runtime, State, StateTransitionGraph, Transition
-from gatechart.handoff import ConversationContext
+from gatechart import ConversationContext
 
 logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(name)s: %(message)s")
 desk = StateTransitionGraph(

@@ -9,11 +9,11 @@ import pytest
 
 from gatechart import ANY, Migration, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import ActionFailedError, StoreBusyError
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import WrappedStore, at_rest, eventually, parcel, soon, waiting
 

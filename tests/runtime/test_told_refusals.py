@@ -8,7 +8,7 @@ from pydantic import Field
 from gatechart import ANY, AgentContext, EventType, OnRefusal, Runtime, State, StateTransitionGraph, Status, Transition
 from gatechart.errors import ActionFailedError, EventRefusedError, PayloadError
 from gatechart.results import RefusalReason
-from gatechart.values import Refused
+from gatechart.values.agents import Refused
 from tests.runtime.support import eventually, nothing_changes
 
 pytestmark = pytest.mark.sqlite_is_enough

@@ -6,16 +6,10 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import (
-    Retry,
-    ToolBox,
-    ToolContext,
-    ToolPolicies,
-    tool,
-)
-from gatechart.graph import Invoke
+from gatechart import Retry, ToolBox, tool
+from gatechart.graph.definition import Invoke
 from gatechart.testing import VirtualClock
-from gatechart.tools import FailureKind
+from gatechart.tools import FailureKind, ToolContext, ToolPolicies
 from tests.runtime.busy_agents import Services, busy, noted, opened
 
 pytestmark = pytest.mark.sqlite_is_enough

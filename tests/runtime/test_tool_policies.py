@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from gatechart import BreakerPolicy, Capability, Limits, Retry, State, ToolBox, ToolError, ToolPolicies, tool
+from gatechart import Limits, Retry, State, ToolBox, tool
 from gatechart.errors import InvalidToolError, NoToolBoxError
-from gatechart.graph import ANY, Invoke, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, Invoke, Transition
+from gatechart.graph.graph import StateTransitionGraph
 from gatechart.hosting.tool_gates import ToolGates
 from gatechart.testing import VirtualClock
-from gatechart.values import Rate
+from gatechart.tools import BreakerPolicy, Capability, ToolError, ToolPolicies
+from gatechart.values.tool_policies import Rate
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import at_rest, eventually
 

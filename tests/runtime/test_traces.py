@@ -9,10 +9,11 @@ import pytest
 import gatechart
 from gatechart import Invoke, Limits, Runtime, State, StateTransitionGraph
 from gatechart.errors import ReadOnlyError
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
-from gatechart.values import ActiveInvocation, Invocation, Role
+from gatechart.values.homes import Role
+from gatechart.values.mail import ActiveInvocation, Invocation
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import WrappedStore, at_rest, parcel, soon
 
@@ -257,8 +258,8 @@ async def test_who_would_wait_for_ever_beside_the_owner_is_told_what_to_do_inste
 @pytest.mark.needs("watches_changes")
 async def test_the_type_of_what_is_watched_can_be_named(runtime):
     async with runtime.changes() as changes, runtime.stream("unborn", "it") as stream:
-        assert isinstance(changes, gatechart.Subscription)
-        assert isinstance(stream, gatechart.Subscription)
+        assert isinstance(changes, gatechart.runtime.Subscription)
+        assert isinstance(stream, gatechart.runtime.Subscription)
 
 
 # An invoke that goes on

@@ -6,13 +6,15 @@ from itertools import count
 
 import pytest
 
-from gatechart import EntryPoint, Retry, State, StateTransitionGraph, ToolBox, ToolPolicies, Transition, tool
+from gatechart import EntryPoint, Retry, State, StateTransitionGraph, ToolBox, Transition, tool
 from gatechart.errors import PayloadError
-from gatechart.graph import ANY, Invoke, Signal, Signals
+from gatechart.graph.definition import ANY, Invoke
+from gatechart.graph.signals import Signal, Signals
 from gatechart.hosting.limits import Limits
 from gatechart.signals import Confidence, RetriesOver, SameCall, ToolFailures, handing_on
 from gatechart.testing import VirtualClock
-from gatechart.values import Called, Noted, Reasoned, digest_of, entries_in
+from gatechart.tools import ToolPolicies
+from gatechart.values.trail import Called, Noted, Reasoned, digest_of, entries_in
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
 from tests.runtime.support import eventually
 

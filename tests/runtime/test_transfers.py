@@ -7,8 +7,13 @@ from pydantic import BaseModel, Field
 
 from gatechart import AgentContext, EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import CallReusedError, ReservedEventError
-from gatechart.graph import Handoff, Invoke, Migration, To, Transfers
-from gatechart.values import Refused, Retry, count_of
+from gatechart.graph.definition import Invoke
+from gatechart.graph.handoff import Handoff
+from gatechart.graph.migration import Migration
+from gatechart.graph.transfers import To, Transfers
+from gatechart.values.agents import Refused
+from gatechart.values.delays import Retry
+from gatechart.values.transfers import count_of
 from tests.runtime.support import eventually
 
 pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough]

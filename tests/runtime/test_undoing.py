@@ -6,27 +6,23 @@ from collections import Counter
 import pytest
 from pydantic import Field, SecretStr
 
-from gatechart import (
-    ANY,
-    AgentContext,
-    Alerts,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    ToolBox,
-    ToolContext,
-    ToolPolicies,
-    Transition,
-)
+from gatechart import ANY, AgentContext, EscapePlan, Runtime, State, StateTransitionGraph, ToolBox, Transition
 from gatechart import tool as made
-from gatechart.api import SNAPSHOT
-from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Reroute, Restart, Rollback
-from gatechart.graph import Invoke, Signal
+from gatechart.alerts import Alerts
+from gatechart.api.codec import SNAPSHOT
+from gatechart.escape import Alert, CutOut, GiveUp, Reroute, Restart, Rollback
+from gatechart.graph.definition import Invoke
+from gatechart.graph.signals import Signal
 from gatechart.hosting.lessons import keeper_of, lessons_kept
 from gatechart.hosting.limits import Limits
 from gatechart.signals import ToolFailures
 from gatechart.testing import VirtualClock
-from gatechart.values import CameTo, MailStatus, Reaction, Reason, Role
+from gatechart.tools import ToolContext, ToolPolicies
+from gatechart.values.escapes import CameTo
+from gatechart.values.fired_signals import Reaction
+from gatechart.values.handoffs import Reason
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import rest
 from tests.runtime.support import eventually
 from tests.runtime.test_escape_lessons import NOON

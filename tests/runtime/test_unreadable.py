@@ -12,12 +12,16 @@ from sqlalchemy import Boolean, Integer
 
 from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import StoreCorruptError, UnknownMailError
-from gatechart.graph import Accepts
+from gatechart.graph.handoff import Accepts
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing import VirtualClock
-from gatechart.values import LATEST, Request, Retry, Role, Status
+from gatechart.values.agents import Status
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Role
+from gatechart.values.names import LATEST
+from gatechart.values.queries import Request
 from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand
 from tests.runtime.support import at_rest, parcel

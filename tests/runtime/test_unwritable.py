@@ -9,7 +9,8 @@ from gatechart import ANY, AgentContext, Invoke, Limits, Runtime, State, StateTr
 from gatechart.errors import StoreFailedError, UnknownMailError, UnwritableError
 from gatechart.stores import open_store
 from gatechart.testing.records import going_on, started
-from gatechart.values import MailStatus, Retry
+from gatechart.values.delays import Retry
+from gatechart.values.mail import MailStatus
 from tests.homes import DATABASE_URLS
 from tests.runtime.spoiling import by_hand, pardon, refusal
 from tests.runtime.support import Gate, WrappedStore, eventually, soon

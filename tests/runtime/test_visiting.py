@@ -4,21 +4,11 @@ import asyncio
 
 import pytest
 
-from gatechart import (
-    AgentContext,
-    Best,
-    EntryPoint,
-    Handoff,
-    Invoke,
-    Needs,
-    Profile,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    Transition,
-)
+from gatechart import AgentContext, EntryPoint, Handoff, Invoke, Runtime, State, StateTransitionGraph, Transition
+from gatechart.selection import Best, Needs, Profile
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus, Role
+from gatechart.values.handoffs import HandoffStatus
+from gatechart.values.homes import Role
 from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import eventually, soon

@@ -9,11 +9,13 @@ from pydantic import Field
 
 from gatechart import AgentContext, EntryPoint, Invoke, Runtime, State, StateTransitionGraph, Transition
 from gatechart.errors import UnknownMailError
-from gatechart.handoff import Fallbacks, SameTarget
+from gatechart.graph.handoff import Fallbacks, SameTarget
 from gatechart.hosting.limits import Limits
 from gatechart.runtime import core
 from gatechart.testing import VirtualClock
-from gatechart.values import MailStatus, Retry, Role
+from gatechart.values.delays import Retry
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
 from tests.runtime.support import at_rest, eventually, soon
 
 pytestmark = pytest.mark.sqlite_is_enough

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from gatechart import ANY, AgentContext, State, StateTransitionGraph, Transition
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 
 
 class Trip(AgentContext):

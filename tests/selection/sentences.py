@@ -14,9 +14,10 @@ from typing import Any, Final
 import pytest
 from pydantic import BaseModel, Field, create_model
 
-from gatechart import EntryPoint, Profile, State, StateTransitionGraph
+from gatechart import EntryPoint, State, StateTransitionGraph
 from gatechart.hosting.directory import local_candidate
-from gatechart.values import Candidate
+from gatechart.selection import Profile
+from gatechart.values.profiles import Candidate
 from tests.skipped import LOUD
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"

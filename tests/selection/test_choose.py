@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart import Best, HandoffPacket, Hours, NeedRule, Needs, Profile, Reason
+from gatechart import HandoffPacket
 from gatechart.errors import SelectionAnswerError
-from gatechart.handoff import MOST_HOPS, Attempt, PathStep
+from gatechart.handoff import Attempt, PathStep, Reason
+from gatechart.handoff.loops import MOST_HOPS
 from gatechart.results import Candidate, Choice
-from gatechart.selection import MOST_TOLD, choose, terms_of
+from gatechart.selection import Best, Hours, NeedRule, Needs, Profile, choose, terms_of
+from gatechart.selection.explaining import MOST_TOLD
 from gatechart.selection.filters import ALWAYS
 from gatechart.selection.texts import Least
-from gatechart.values import Obstacle
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import Obstacle
 
 NOW = datetime(2026, 3, 30, 10, tzinfo=UTC)  # a Monday
 ANYBODY = Best(order=())

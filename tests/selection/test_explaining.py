@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatechart.results import Explanation, Judged
-from gatechart.selection import MOST_BYTES, explanation_json, explanation_of
-from gatechart.values import Needs
+from gatechart.selection.explaining import MOST_BYTES, explanation_json, explanation_of
+from gatechart.values.profiles import Needs
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 some_texts = st.lists(texts, max_size=3).map(tuple)

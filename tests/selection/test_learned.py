@@ -14,7 +14,7 @@ from gatechart.selection.observations import BUCKETS, Observation, Observations,
 from gatechart.selection.promises import BELIEVED, promised
 from gatechart.selection.regression import SHARED
 from gatechart.selection.rehearsal import evaluate_learned
-from gatechart.values import Ended
+from gatechart.values.directory import Ended
 from gatechart.values.frozen import replaced
 
 np = pytest.importorskip("numpy", reason="NOT TESTED on learning of choices: the extra gatechart[learning] is missing")

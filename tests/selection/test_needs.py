@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import Best, HandoffPacket, NeedRule, Needs, Reason
+from gatechart import HandoffPacket
 from gatechart.graph.selection import FILTERS, SCORERS, WEIGHTS
-from gatechart.selection import needs_of, terms_of
+from gatechart.handoff import Reason
+from gatechart.selection import Best, NeedRule, Needs, terms_of
 from gatechart.selection.filters import ON_REQUEST
+from gatechart.selection.needs import needs_of
 from gatechart.selection.scorers import BUILT_IN
 
 CANCEL = NeedRule(

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from gatechart.selection.performance import MOST_KINDS, Performance, after
 from gatechart.selection.rewards import Outcome, followed, kind_of, reward_of
-from gatechart.values import Needs, Reason
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs
 
 NUMBERS = st.none() | st.floats(0, 1e6)
 OUTCOMES = st.builds(

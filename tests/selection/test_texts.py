@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart.graph import Best
-from gatechart.handoff import HandoffPacket
+from gatechart import HandoffPacket
+from gatechart.graph.selection import Best
 from gatechart.selection import choose, terms_of
 from gatechart.selection.features import LONGEST, features
 from gatechart.selection.texts import LEAST, NEAR, TextIndex, index_of, texts_of
-from gatechart.values import Candidate, Profile
+from gatechart.values.profiles import Candidate, Profile
 
 SHOP = {
     "orders": ["where is my parcel", "track my order", "when does my package arrive"],

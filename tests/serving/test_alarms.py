@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from gatechart import HttpClient
+from gatechart.clients import HttpClient
 from gatechart.serving import ServerLimits, read_registrants
 from gatechart.serving.access import RegistrantsError
 from tests.serving.conftest import serving

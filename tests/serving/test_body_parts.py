@@ -6,7 +6,7 @@ import pytest
 
 from gatechart.handoff import FallbackKind, FallbackStep, SelectionTerms
 from gatechart.serving.body_parts import BestTarget, CanDo, Chosen, SameTarget, TakesWork, Target, Wanted
-from gatechart.values import Hours, Needs, Profile
+from gatechart.values.profiles import Hours, Needs, Profile
 
 
 @pytest.mark.parametrize(("part", "made"), [(CanDo, Profile), (TakesWork, Hours), (Wanted, Needs)])

@@ -3,7 +3,7 @@
 import pytest
 
 from gatechart.errors import PayloadError
-from gatechart.values import BreakerState
+from gatechart.values.breakers import BreakerState
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from gatechart.api import TURN
+from gatechart.api.codec import TURN
 from gatechart.api.route import TURN as TURNS
 from gatechart.clients import ChangesMissedError, HttpClient, event_streams
 from gatechart.clients.event_streams import Told, told_events

@@ -10,7 +10,7 @@ from gatechart.api.codec import ACCEPTED
 from gatechart.clients import HttpClient
 from gatechart.clients.database import open_database_client
 from gatechart.errors import EventIdReusedError
-from gatechart.values import MailStatus
+from gatechart.values.mail import MailStatus
 from tests.serving.conftest import serving
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]

@@ -6,15 +6,16 @@ import re
 import httpx
 import pytest
 
-from gatechart import HandoffPacket
+from gatechart import HandoffPacket, Limits
 from gatechart.clients import HttpClient
 from gatechart.errors import EntryTakenError, PayloadError, UnknownEntryError
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.runtime import Limits
 from gatechart.serving import ServerLimits, read_registrants
 from gatechart.serving.access import Access, CallerNameError, Pace, RegistrantsError, TokenError
 from gatechart.serving.answers import NotServed
-from gatechart.values import OUTCOME, Hours, Mark, Needs, Profile, Rate
+from gatechart.values.directory import OUTCOME, Mark
+from gatechart.values.profiles import Hours, Needs, Profile
+from gatechart.values.tool_policies import Rate
 from tests.serving.conftest import TOKEN, serving
 from tests.serving.shop import graphs
 

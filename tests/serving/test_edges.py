@@ -10,7 +10,7 @@ from gatechart.errors import PayloadError
 from gatechart.serving.requests import OPERATIONS
 from gatechart.stores import open_store
 from gatechart.testing.records import started
-from gatechart.values import LONGEST_NAME, LONGEST_REASON
+from gatechart.values.names import LONGEST_NAME, LONGEST_REASON
 from tests.runtime.spoiling import by_hand
 from tests.serving.conftest import serving
 from tests.serving.shop import graphs

@@ -6,7 +6,7 @@ import httpx
 
 from gatechart.clients import HttpClient
 from gatechart.escape import GiveUp, Nudge, Restart
-from gatechart.values import CameTo
+from gatechart.values.escapes import CameTo
 from tests.runtime.test_escapes import go_round, ring
 from tests.runtime.test_undoing import PIN, Desk, book_two, trip
 from tests.serving.conftest import TOKEN, serving

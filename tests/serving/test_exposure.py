@@ -14,21 +14,21 @@ from gatechart import (
     Handoff,
     Invoke,
     Limits,
+    ModelLoop,
     Retry,
     State,
     StateTransitionGraph,
-    ToolPolicies,
     Transition,
     tool,
 )
 from gatechart.api.route import CHANGES, STREAM
 from gatechart.errors import ActionFailedError
-from gatechart.graph import Signal
-from gatechart.models import ModelLoop
+from gatechart.graph.signals import Signal
 from gatechart.serving import Application, Lifecycle
 from gatechart.serving.exposure import LONGEST_MESSAGE, public_text
 from gatechart.signals import ToolFailures
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
+from gatechart.tools import ToolPolicies
 from tests.models.support import Services, chat
 from tests.serving.conftest import PATIENCE_S, TOKEN, serving
 

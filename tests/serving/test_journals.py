@@ -6,14 +6,14 @@ import json
 import pytest
 from pydantic import SecretStr
 
-from gatechart import AgentContext, Invoke, State, StateTransitionGraph, ToolPolicies, Transition, tool
-from gatechart.api import SNAPSHOT
+from gatechart import AgentContext, Invoke, ModelLoop, State, StateTransitionGraph, Transition, tool
+from gatechart.api.codec import SNAPSHOT
 from gatechart.cli import main
 from gatechart.clients import HttpClient
 from gatechart.errors import UnknownAgentError
-from gatechart.models import ModelLoop
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
-from gatechart.values import JournalEntry
+from gatechart.tools import ToolPolicies
+from gatechart.values.commits import JournalEntry
 from tests.models.support import Services, chat
 from tests.serving.conftest import serving
 

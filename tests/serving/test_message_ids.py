@@ -2,9 +2,8 @@
 
 import httpx
 
-from gatechart import HandoffPacket, Transition
+from gatechart import HandoffPacket, ModelLoop, Transition
 from gatechart.handoff import Message
-from gatechart.models import ModelLoop
 from gatechart.testing.scripted_model import Says, scripted_model
 from tests.models.support import Services, chat
 from tests.serving.conftest import serving

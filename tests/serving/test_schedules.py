@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from gatechart.errors import PayloadError, UnknownScheduleError
-from gatechart.values import Every, Overlap
+from gatechart.values.recurrence import Every
+from gatechart.values.schedules import Overlap
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from gatechart.api import ErrorDocument
+from gatechart.api.errors import ErrorDocument
 from gatechart.api.route import STREAM
 from gatechart.serving import Application, answers
 from gatechart.serving.openapi import openapi_document

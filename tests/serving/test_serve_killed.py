@@ -7,7 +7,7 @@ import pytest
 
 from gatechart.clients import HttpClient
 from gatechart.errors import AgentExistsError, OutsideError
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.crash.havoc import havoc, until_done
 from tests.ports import free_ports
 from tests.serving.conftest import process

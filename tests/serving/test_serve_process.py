@@ -18,7 +18,7 @@ from gatechart.errors import OutsideError
 from gatechart.serving.access import OpenDoorError
 from gatechart.serving.server import AddressError, listening
 from gatechart.stores import open_store
-from gatechart.values import Role
+from gatechart.values.homes import Role
 from tests.serving.conftest import PATIENCE_S, TOKEN, process, within
 
 pytestmark = pytest.mark.usefixtures("unmeasured")

@@ -10,7 +10,7 @@ from gatechart import Limits
 from gatechart.clients import HttpClient
 from gatechart.errors import InboxFullError, StoreBusyError
 from gatechart.serving import Application, Lifecycle, Phase, listening
-from gatechart.values import Retry
+from gatechart.values.delays import Retry
 from tests.serving.conftest import TOKEN, serving
 from tests.serving.shop import graphs
 

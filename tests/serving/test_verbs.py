@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 
-from gatechart import Best, Handoff, StateTransitionGraph, Transition
+from gatechart import Handoff, StateTransitionGraph, Transition
 from gatechart.clients import HttpClient
-from gatechart.graph import WEIGHTS, Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.graph.selection import FILTERS, SCORERS
-from gatechart.handoff import fallbacks_of, read_packet
-from gatechart.values import Needs
+from gatechart.graph.handoff import Fallbacks, Human, OtherGraph, SameTarget
+from gatechart.graph.selection import FILTERS, SCORERS, WEIGHTS
+from gatechart.handoff import read_packet
+from gatechart.handoff.fallbacks import fallbacks_of
+from gatechart.selection import Best
+from gatechart.values.profiles import Needs
 from tests.serving.conftest import serving, within
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]

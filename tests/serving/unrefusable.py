@@ -4,7 +4,7 @@ import re
 
 import schemathesis
 
-from gatechart.values import PATTERN, seconds_of
+from gatechart.values.delays import PATTERN, seconds_of
 
 
 @schemathesis.hook

@@ -16,9 +16,12 @@ from random import Random
 from typing import Any
 from zlib import crc32
 
-from gatechart import ANY, AgentContext, Invoke, Signals, State, StateTransitionGraph, Transition, handing_on, looping
-from gatechart.turn import take_mail
-from gatechart.values import Event, Snapshot, TurnRecord, digest_of
+from gatechart import ANY, AgentContext, Invoke, Signals, State, StateTransitionGraph, Transition
+from gatechart.signals import handing_on, looping
+from gatechart.turn.mail import take_mail
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.trail import digest_of
 from tests.support import NOW, started
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "sgd" / "dialogues.jsonl.gz"

@@ -6,22 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from gatechart.values import (
-    HOLDS,
-    Called,
-    Detector,
-    Event,
-    Look,
-    Moved,
-    Noted,
-    Reasoned,
-    Said,
-    TrailEntry,
-    character_of,
-    kinds_of,
-    walk,
-)
-from gatechart.values.trail import text_of
+from gatechart.values.agents import Event
+from gatechart.values.detectors import HOLDS, Detector, Look, walk
+from gatechart.values.trail import Called, Moved, Noted, Reasoned, Said, TrailEntry, character_of, kinds_of, text_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

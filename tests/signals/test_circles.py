@@ -7,9 +7,9 @@ from statistics import median
 
 import pytest
 
-from gatechart import GoesInCircles
+from gatechart.signals import GoesInCircles
 from gatechart.signals.circles import likeness
-from gatechart.values import Progressed, Reasoned
+from gatechart.values.trail import Progressed, Reasoned
 from tests.signals.looks import Player, call, calls, evidence, found, reasons
 from tests.signals.regression import auc, recall_at, score, threshold_at, weights_of
 from tests.signals.whowhen import Ledger, ledgers

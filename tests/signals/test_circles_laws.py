@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart import ErrorRate, Repeats, SameCall, ToolFailures, VisitsOver
-from gatechart.values import Called, Moved, digest_of
+from gatechart.signals import ErrorRate, Repeats, SameCall, ToolFailures, VisitsOver
+from gatechart.values.trail import Called, Moved, digest_of
 from tests.signals.looks import Player, call, calls, found, moves
 
 JITTER = st.integers(0, 10**9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import ErrorRate, RetriesOver, ToolFailures
+from gatechart.signals import ErrorRate, RetriesOver, ToolFailures
 from tests.signals.looks import Player, call, calls, evidence, found
 
 FAILED = {"error": "TimeoutError"}

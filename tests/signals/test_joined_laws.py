@@ -10,21 +10,13 @@ from typing import Any, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart import (
-    ANY,
-    AgentContext,
-    AnyOf,
-    Confidence,
-    SameQuestion,
-    Signal,
-    State,
-    StateTransitionGraph,
-    ToolFailures,
-    Transition,
-    UserAsked,
-)
-from gatechart.turn import take_mail
-from gatechart.values import Detector, Event, FiredSignal, Inverted, Symptom, TurnRecord
+from gatechart import ANY, AgentContext, Signal, State, StateTransitionGraph, Transition
+from gatechart.signals import AnyOf, Confidence, SameQuestion, ToolFailures, UserAsked
+from gatechart.turn.mail import take_mail
+from gatechart.values.agents import Event
+from gatechart.values.commits import TurnRecord
+from gatechart.values.detectors import Detector, Inverted, Symptom
+from gatechart.values.fired_signals import FiredSignal
 from tests.noticing import call_payload
 from tests.support import NOW, started
 

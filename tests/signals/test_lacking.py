@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart import EntryPoint, Lacks, Runtime, Signal, State, StateTransitionGraph, Transition, handing_on
-from gatechart.graph import ANY, Invoke, NeedRule
-from gatechart.turn import take_mail
-from gatechart.values import Event, Needs, Profile, Reason, TurnRecord
+from gatechart import EntryPoint, Runtime, Signal, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, Invoke
+from gatechart.graph.selection import NeedRule
+from gatechart.signals import Lacks, handing_on
+from gatechart.turn.mail import take_mail
+from gatechart.values.agents import Event
+from gatechart.values.commits import TurnRecord
+from gatechart.values.handoffs import Reason
+from gatechart.values.profiles import Needs, Profile
 from tests.signals.looks import Player, evidence, found, notes, says
 from tests.support import NOW, started
 

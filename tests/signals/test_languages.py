@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart import Keywords, NeedRule, SameQuestion, UserAsked
+from gatechart.selection import NeedRule
 from gatechart.selection.features import features
-from gatechart.values import Needs
+from gatechart.signals import Keywords, SameQuestion, UserAsked
+from gatechart.values.profiles import Needs
 from gatechart.values.texts import folded, shortened
 from tests.signals.looks import found, says
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from gatechart import Confidence, Noticed, Risk, Sentiment
-from gatechart.values import CALLED, Called
+from gatechart.signals import Confidence, Noticed, Risk, Sentiment
+from gatechart.values.trail import CALLED, Called
 from tests.signals.looks import Player, call, calls, evidence, found, moves, notes, says
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gatechart import NoProgress, VisitsOver
+from gatechart.signals import NoProgress, VisitsOver
 from gatechart.values.detectors import EVERY_TURN, WORKED
 from tests.signals.looks import Player, evidence, found, moves, notes
 

@@ -6,22 +6,13 @@ from typing import Any
 
 import pytest
 
-from gatechart import (
-    AgentContext,
-    EntryPoint,
-    Invoke,
-    Keywords,
-    Noticed,
-    SameQuestion,
-    Signal,
-    State,
-    StateTransitionGraph,
-    Transition,
-    handing_on,
-    looping,
-)
-from gatechart.turn import take_mail
-from gatechart.values import Event, Reason, TurnRecord, walk
+from gatechart import AgentContext, EntryPoint, Invoke, Signal, State, StateTransitionGraph, Transition
+from gatechart.signals import Keywords, Noticed, SameQuestion, handing_on, looping
+from gatechart.turn.mail import take_mail
+from gatechart.values.agents import Event
+from gatechart.values.commits import TurnRecord
+from gatechart.values.detectors import walk
+from gatechart.values.handoffs import Reason
 from tests.noticing import call_payload
 from tests.signals.looks import Player, asked, call, calls, says
 from tests.support import NOW, started

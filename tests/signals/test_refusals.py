@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import ErrorRate, NoProgress, Repeats, RetriesOver, SameCall, ToolFailures
-from gatechart.signals import ToolRefusals
-from gatechart.values import REFUSED, Called, Moved, Waited
+from gatechart.signals import ErrorRate, NoProgress, Repeats, RetriesOver, SameCall, ToolFailures, ToolRefusals
+from gatechart.values.trail import REFUSED, Called, Moved, Waited
 from tests.signals.looks import START, Player, call, calls, evidence, found
 
 LATER_MS = round((START.timestamp() + 30) * 1000)

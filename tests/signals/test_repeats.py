@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import Repeats, SameCall
+from gatechart.signals import Repeats, SameCall
 from tests.signals.looks import call, calls, evidence, found, moves
 
 

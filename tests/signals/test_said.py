@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatechart import Keywords, SameQuestion, UserAsked
+from gatechart.signals import Keywords, SameQuestion, UserAsked
 from tests.signals.looks import Player, asked, call, calls, evidence, found, says
 
 ASKING = (

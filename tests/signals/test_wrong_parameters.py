@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from gatechart import (
-    AgentContext,
+from gatechart import AgentContext, Handoff, Signal, Signals, StateTransitionGraph, Transition
+from gatechart.errors import InvalidGraphError
+from gatechart.signals import (
+    CALLED,
+    SAID,
     Confidence,
     ErrorRate,
     GoesInCircles,
-    Handoff,
     Keywords,
     Lacks,
     NoProgress,
@@ -25,19 +27,13 @@ from gatechart import (
     SameCall,
     SameQuestion,
     Sentiment,
-    Signal,
-    Signals,
-    StateTransitionGraph,
     ToolFailures,
-    Transition,
     UserAsked,
     VisitsOver,
     answered,
     handing_on,
     looping,
 )
-from gatechart.errors import InvalidGraphError
-from gatechart.signals import CALLED, SAID
 
 WHOLE = "pass a whole number of"
 NUMBERS: list[tuple[Callable[[Any], object], str]] = [

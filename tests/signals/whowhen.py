@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from gatechart.values import LONGEST_TOLD, Reasoned
+from gatechart.values.trail import LONGEST_TOLD, Reasoned
 from tests.skipped import LOUD
 
 RUNS: Final = Path(__file__).parents[3] / "shared" / "data" / "whowhen" / "runs.jsonl.gz"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from gatechart import HandoffStatus, Runtime
+from gatechart import Runtime
 from gatechart.checks import check_all
 from gatechart.contrib.human_desk import human_desk
-from gatechart.kernel import accepted_events
+from gatechart.handoff import HandoffStatus
+from gatechart.kernel.select import accepted_events
 from gatechart.results import RefusalReason
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request

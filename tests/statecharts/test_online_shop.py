@@ -7,11 +7,13 @@ from types import MappingProxyType
 
 import pytest
 
-from gatechart import Agent, HandoffStatus, Needs, Runtime, Status, ToolBox
+from gatechart import Agent, Runtime, Status, ToolBox
 from gatechart.charts import bindings_of, dump, load
 from gatechart.checks import check
+from gatechart.handoff import HandoffStatus
 from gatechart.results import Explanation, HandoffRecord
-from gatechart.selection import explanation_of
+from gatechart.selection import Needs
+from gatechart.selection.explaining import explanation_of
 from gatechart.testing import VirtualClock
 from statecharts.online_shop import advanced_orders, general_enquiries, online_shop, orders
 from statecharts.online_shop.actions import OPENING_HOURS, POLICY

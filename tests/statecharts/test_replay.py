@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from gatechart import Runtime
-from gatechart.kernel import accepted_events
+from gatechart.kernel.select import accepted_events
 from statecharts.service_desk import service_desk
 from statecharts.service_desk.acts import EVENT_OF
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue

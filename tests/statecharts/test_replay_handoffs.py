@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gatechart import HandoffStatus, Mode, Runtime, Status
+from gatechart import Runtime, Status
+from gatechart.handoff import HandoffStatus, Mode
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.conversations import Conversation, of_several_services, read_conversations
 from statecharts.service_desk.moves.chart import Entry, ServiceContext, door_for

@@ -6,7 +6,7 @@ import pytest
 
 from gatechart import ANY, Agent, Runtime
 from gatechart.errors import EntryGuardError, PayloadError
-from gatechart.kernel import accepted_events
+from gatechart.kernel.select import accepted_events
 from statecharts.service_desk import service_desk
 from statecharts.service_desk.actions import take_proposal
 from statecharts.service_desk.acts import EVENT_OF, event_of

@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gatechart import HandoffPacket, Needs, Reason, Runtime
+from gatechart import HandoffPacket, Runtime
 from gatechart.checks import check
-from gatechart.graph import AnyGraph
-from gatechart.handoff import Attempt
+from gatechart.graph.graph import AnyGraph
+from gatechart.handoff import Attempt, Reason
 from gatechart.results import Candidate
-from gatechart.selection import choose, needs_of, terms_of
+from gatechart.selection import Needs, choose, terms_of
+from gatechart.selection.needs import needs_of
 from gatechart.testing import VirtualClock
-from gatechart.values import Obstacle
 from gatechart.values.frozen import replaced
+from gatechart.values.handoffs import Obstacle
 from statecharts.support_team import CASCADE, SPECIALIST, candidates, reception, team
 from statecharts.support_team.__main__ import chosen
 

@@ -19,7 +19,9 @@ from typer.testing import CliRunner
 from gatechart import Runtime
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import BreakerChange, BreakerRecord, BreakerState, Reason
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.commits import BreakerChange
+from gatechart.values.handoffs import Reason
 from statecharts.hurry import hurried
 from statecharts.telecom_support import __main__ as command
 from statecharts.telecom_support.graph import graphs

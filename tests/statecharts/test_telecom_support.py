@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from gatechart import Agent, Runtime, ToolBox, ToolContext, ToolPolicies
+from gatechart import Agent, Runtime, ToolBox
 from gatechart.charts import bindings_of, dump, load
 from gatechart.checks import check
 from gatechart.testing import VirtualClock
-from gatechart.tools import Tool
-from gatechart.values import FiredSignal, Reaction, Reason
+from gatechart.tools import Tool, ToolContext, ToolPolicies
+from gatechart.values.fired_signals import FiredSignal, Reaction
+from gatechart.values.handoffs import Reason
 from statecharts.hurry import hurried
 from statecharts.telecom_support import telecom_support
 from statecharts.telecom_support.context import TelecomContext

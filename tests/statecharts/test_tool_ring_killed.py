@@ -11,7 +11,7 @@ import pytest
 
 from gatechart import Runtime
 from gatechart.contrib.human_desk import human_desk
-from gatechart.values import Status
+from gatechart.values.agents import Status
 from statecharts.tool_ring.play import ended_in
 from statecharts.tool_ring.ring import MOST_STEPS
 from tests.statecharts import ring_process

@@ -2,8 +2,9 @@
 
 import pytest
 
-from gatechart import Runtime, check
-from gatechart.values import count_of
+from gatechart import Runtime
+from gatechart.checks import check
+from gatechart.values.transfers import count_of
 from statecharts.transfers import Scripted, Services, Stubborn, research, review
 from statecharts.transfers.__main__ import main
 from statecharts.transfers.context import Draft, Question

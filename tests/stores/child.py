@@ -12,7 +12,8 @@ import time
 from gatechart.errors import GatechartError
 from gatechart.stores import open_store
 from gatechart.testing.records import going_on, started
-from gatechart.values import Query, Role
+from gatechart.values.homes import Role
+from gatechart.values.queries import Query
 
 NOBODY = 65534
 

@@ -7,7 +7,8 @@ import pytest
 from gatechart.stores import MemoryStore
 from gatechart.stores.operations import InsertMail
 from gatechart.testing.contracts import HandoffContract
-from gatechart.values import Answer, HandoffQuery, ReserveSlot, Verdict
+from gatechart.values.commits import Answer, ReserveSlot, Verdict
+from gatechart.values.handoffs import HandoffQuery
 
 
 class ChangesFromAnyStatus(MemoryStore):

@@ -9,7 +9,8 @@ from gatechart.stores.handoff_rules import HandoffLedger
 from gatechart.stores.memory_tables import Tables
 from gatechart.stores.operations import InsertHandoff, TakeSlot
 from gatechart.testing.handoff_contract import offer
-from gatechart.values import ChangeHandoff, HandoffStatus
+from gatechart.values.effects import ChangeHandoff
+from gatechart.values.handoffs import HandoffStatus
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

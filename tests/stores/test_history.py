@@ -13,7 +13,8 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.sql import pruning
 from gatechart.testing.contracts import HistoryContract
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started
-from gatechart.values import Pruning, Role
+from gatechart.values.homes import Role
+from gatechart.values.queries import Pruning
 
 ALL_IDS_OUT = Pruning(ids_since=NOON + timedelta(days=1))
 

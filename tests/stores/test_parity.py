@@ -11,24 +11,10 @@ from gatechart.errors import UnknownAgentError
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing.errands import kept
 from gatechart.testing.records import NOON, going_on, started
-from gatechart.values import (
-    Cancel,
-    CancelAll,
-    CancelTimer,
-    Invocation,
-    Mail,
-    MailChange,
-    MailEnd,
-    MailStatus,
-    Posting,
-    Query,
-    Report,
-    Send,
-    StartInvoke,
-    StepRecord,
-    Timer,
-    TurnRecord,
-)
+from gatechart.values.commits import MailChange, MailEnd, Posting, Report, StepRecord, TurnRecord
+from gatechart.values.effects import Cancel, CancelAll, CancelTimer, Send, StartInvoke, Timer
+from gatechart.values.mail import Invocation, Mail, MailStatus
+from gatechart.values.queries import Query
 
 AGENTS, STATES, INVOKES, IDS, KEYS = "abc", "AB", "fg", "123", "kl"
 

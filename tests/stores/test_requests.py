@@ -14,7 +14,7 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.stores.opening import open_asking
 from gatechart.testing.contracts import RequestsContract
 from gatechart.testing.requests_contract import BEFORE, FIRST, SECOND
-from gatechart.values import Role
+from gatechart.values.homes import Role
 
 
 class TestRequestsInMemory(RequestsContract):

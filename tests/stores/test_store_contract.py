@@ -9,7 +9,8 @@ import pytest
 from gatechart.ports import Store
 from gatechart.stores import MemoryStore
 from gatechart.testing.contracts import StoreContract
-from gatechart.values import Page, Verdict
+from gatechart.values.commits import Verdict
+from gatechart.values.queries import Page
 
 
 class TestMemoryStore(StoreContract):

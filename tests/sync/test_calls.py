@@ -25,7 +25,7 @@ from gatechart.errors import (
     StoreUrlError,
     UnknownAgentError,
 )
-from gatechart.values import Status
+from gatechart.values.agents import Status
 from tests.serving.conftest import serving
 from tests.sync.support import Lamp, lamp
 

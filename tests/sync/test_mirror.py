@@ -8,7 +8,7 @@ import pytest
 
 import gatechart
 from gatechart import sync
-from gatechart.api import AgentHome
+from gatechart.api.home import AgentHome
 
 MIRRORS = {
     AgentHome: sync.Home,

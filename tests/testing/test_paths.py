@@ -4,7 +4,7 @@ import pytest
 
 from gatechart import AgentContext, Runtime
 from gatechart.errors import ReservedEventError
-from gatechart.graph import EntryPoint, State, Then, Transition
+from gatechart.graph.definition import EntryPoint, State, Then, Transition
 from gatechart.testing.paths import path_cases, walk_path
 from gatechart.testing.rehearsal import rehearse
 from tests.checks.support import graph_of

@@ -11,7 +11,6 @@ from gatechart import (
     EntryPoint,
     EscapePlan,
     Invoke,
-    Lacks,
     Limits,
     Migration,
     OnRefusal,
@@ -20,13 +19,16 @@ from gatechart import (
     StateTransitionGraph,
     Then,
     Transition,
-    VisitsOver,
 )
 from gatechart.errors import MailFailedError, NoInvokeError, UndeclaredEventError, UnknownStateError
 from gatechart.escape import GiveUp, Rollback
-from gatechart.graph import Accepts, Allow, NeedRule, Precedence
+from gatechart.graph.definition import Allow, Precedence
+from gatechart.graph.handoff import Accepts
+from gatechart.graph.selection import NeedRule
+from gatechart.signals import Lacks, VisitsOver
 from gatechart.testing import rehearse
-from gatechart.values import Needs, Profile, ToolPolicies
+from gatechart.values.profiles import Needs, Profile
+from gatechart.values.tool_policies import ToolPolicies
 
 LATE = StateTransitionGraph(
     "late",

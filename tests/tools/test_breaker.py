@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gatechart.checks import check
 from gatechart.tools import Breaker, breaker_graph
-from gatechart.values import BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
+from gatechart.values.breakers import BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart.tools import ArgumentsMisfitError, Tool, ToolBox
+from gatechart import ToolBox
+from gatechart.tools import ArgumentsMisfitError, Tool
 from gatechart.tools.checkable import checkable
 
 

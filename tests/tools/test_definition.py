@@ -6,11 +6,13 @@ from datetime import date
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from gatechart import ToolBox, ToolContext, ToolPolicies, tool
+from gatechart import EscapePlan, ToolBox, tool
 from gatechart.errors import InvalidToolError
-from gatechart.escape import Alert, CutOut, EscapePlan, GiveUp, Nudge, Reroute, Restart, Strategy, SwitchTool, ToHuman
-from gatechart.tools import ArgumentsMisfitError, Tool
-from gatechart.values import BreakerPolicy, Capability, Retry
+from gatechart.escape import Alert, CutOut, GiveUp, Nudge, Reroute, Restart, Strategy, SwitchTool, ToHuman
+from gatechart.tools import ArgumentsMisfitError, Tool, ToolContext, ToolPolicies
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Retry
+from gatechart.values.tool_policies import Capability
 
 
 class Parcel(BaseModel):

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from gatechart import Retry, ToolError
+from gatechart import Retry
 from gatechart.errors import BreakerOpenError, ToolFailedError
-from gatechart.tools import is_in_doubt, is_passing, is_worth_retrying, next_try_s, retry_after_s
+from gatechart.tools import ToolError
+from gatechart.tools.retries import is_in_doubt, is_passing, is_worth_retrying, next_try_s, retry_after_s
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 

@@ -8,7 +8,9 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr
 
 from gatechart import tool
-from gatechart.tools import anthropic_tool, masked, mcp_tool, openai_tool, without_nulls
+from gatechart.secrets import masked
+from gatechart.tools import anthropic_tool, mcp_tool, openai_tool
+from gatechart.tools.schemas import without_nulls
 
 
 class Line(BaseModel):

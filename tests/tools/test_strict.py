@@ -8,7 +8,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from gatechart import ToolBox, tool
-from gatechart.tools import Tool, anthropic_tools, model_name, openai_tools, without_nulls
+from gatechart.tools import Tool, anthropic_tools, openai_tools
+from gatechart.tools.naming import model_name
+from gatechart.tools.schemas import without_nulls
 from gatechart.tools.strict import ANTHROPIC, OPENAI, StrictSize, size_of, strict_schema
 
 DIALECTS = pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])

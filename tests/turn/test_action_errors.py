@@ -10,10 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from gatechart.errors import ActionFailedError, MicrostepLimitError
-from gatechart.graph import ANY, State, StateTransitionGraph, Transition
-from gatechart.turn import ERROR_EXECUTION, take_turn
-from gatechart.turn.turn_context import told
-from gatechart.values import Event, GuardError, RefusalReason, Snapshot, Status
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.turn.turn_context import ERROR_EXECUTION, told
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Event, GuardError, RefusalReason, Snapshot, Status
 from tests.support import (
     NOW,
     Trail,

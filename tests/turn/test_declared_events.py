@@ -7,8 +7,10 @@ from pydantic import BaseModel, Field, field_validator
 
 from gatechart.context import AgentContext
 from gatechart.errors import ActionFailedError
-from gatechart.graph import EventType, State, StateTransitionGraph, Transition
-from gatechart.values import RefusalReason
+from gatechart.graph.definition import State, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.values.agents import RefusalReason
 from tests.support import applied, context_of, refused, started
 
 

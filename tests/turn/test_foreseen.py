@@ -6,10 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatechart.context import AgentContext
-from gatechart.graph import Invoke, Signal, Signals, State, StateTransitionGraph
+from gatechart.graph.definition import Invoke, State
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.signals import Signal, Signals
 from gatechart.signals import Confidence, ErrorRate, RetriesOver, handing_on, looping
-from gatechart.turn import foreseen, payload_of, take_mail
-from gatechart.values import Called, Event, Noted, Reasoned
+from gatechart.turn.mail import take_mail
+from gatechart.turn.noticing import foreseen
+from gatechart.turn.trail_mail import payload_of
+from gatechart.values.agents import Event
+from gatechart.values.trail import Called, Noted, Reasoned
 from tests.support import NOW, context_of, started
 
 

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from gatechart.turn import after_failure, in_order
-from gatechart.values import Mail, MailStatus, Retry
+from gatechart.turn.mail import after_failure, in_order
+from gatechart.values.delays import Retry
+from gatechart.values.mail import Mail, MailStatus
 from tests.support import NOW
 
 

@@ -9,24 +9,19 @@ from typing import Any
 
 import pytest
 
-from gatechart.graph import ANY, Signal, Signals, State, StateTransitionGraph, Transition
+from gatechart.graph.definition import ANY, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.signals import Signal, Signals
 from gatechart.signals import Repeats, UserAsked
-from gatechart.turn import DUE, Turn, take_mail
-from gatechart.turn.mail import Void
-from gatechart.values import (
-    NO_TRAIL,
-    Called,
-    Event,
-    Moved,
-    Progressed,
-    Reaction,
-    Reason,
-    Said,
-    Snapshot,
-    Timer,
-    TurnRecord,
-    entries_in,
-)
+from gatechart.turn.mail import Void, take_mail
+from gatechart.turn.trail_mail import DUE
+from gatechart.turn.turn_context import Turn
+from gatechart.values.agents import Event, Snapshot
+from gatechart.values.commits import TurnRecord
+from gatechart.values.effects import Timer
+from gatechart.values.fired_signals import Reaction
+from gatechart.values.handoffs import Reason
+from gatechart.values.trail import NO_TRAIL, Called, Moved, Progressed, Said, entries_in
 from tests.noticing import Failures, Moves, Watched, call_payload, go_round, see
 from tests.support import NOW, applied, boom, context_of, started
 

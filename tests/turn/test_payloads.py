@@ -14,9 +14,10 @@ from pydantic import BaseModel, Field, RootModel, field_serializer
 
 from gatechart.context import AgentContext
 from gatechart.errors import EntryGuardError, EventError, PayloadError
-from gatechart.graph import EntryPoint, State, StateTransitionGraph
-from gatechart.turn import fit_payload, plain_payload
-from gatechart.values import Event
+from gatechart.graph.definition import EntryPoint, State
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.turn.arguments import fit_payload, plain_payload
+from gatechart.values.agents import Event
 from tests.support import Trail, context_of, is_broken, is_no, is_yes, started
 
 

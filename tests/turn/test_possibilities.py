@@ -7,10 +7,14 @@ from pydantic import BaseModel, Field
 
 from gatechart.charts import load
 from gatechart.context import AgentContext
-from gatechart.graph import ANY, EventType, Invoke, State, StateTransitionGraph, Transition
-from gatechart.turn import accepted, possible, take_turn, without_room
-from gatechart.values import AcceptedEvent, Agrees, Outcome, PossibleTransition, Refused, Snapshot, Status
+from gatechart.graph.definition import ANY, Invoke, State, Transition
+from gatechart.graph.events import EventType
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.turn.possibilities import accepted, possible, without_room
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Outcome, Refused, Snapshot, Status
 from gatechart.values.frozen import replaced
+from gatechart.values.possibilities import AcceptedEvent, Agrees, PossibleTransition
 from tests.support import NOW, happened, refused, started
 
 YES, NO, DEPENDS = Agrees.YES, Agrees.NO, Agrees.DEPENDS

@@ -6,8 +6,9 @@ import pytest
 
 from gatechart.charts import load
 from gatechart.errors import EntryGuardError
-from gatechart.graph import ANY, EntryPoint, StateTransitionGraph, Transition
-from gatechart.values import RefusalReason, Refused
+from gatechart.graph.definition import ANY, EntryPoint, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.values.agents import RefusalReason, Refused
 from tests.support import Trail, applied, is_no, refused, started
 
 

@@ -9,7 +9,7 @@ from gatechart import Every, Runtime, State, StateTransitionGraph, Transition
 from gatechart.checks import check
 from gatechart.drawing import to_dot
 from gatechart.errors import InvalidGraphError, StoreBusyError
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock, rehearse
 from tests.runtime.ledgers import Ledger

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.graph import Signals
+from gatechart.graph.signals import Signals
 from gatechart.turn.trail_text import bounds_of, grown
-from gatechart.values import Called, Moved, Said, Trail, TrailEntry, entries_in, written
+from gatechart.values.trail import Called, Moved, Said, Trail, TrailEntry, entries_in, written
 
 TEXTS = st.text(alphabet="ab\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029\\\t转", max_size=6)
 ENTRIES: st.SearchStrategy[TrailEntry] = st.one_of(

@@ -8,9 +8,12 @@ import pytest
 
 from gatechart.context import AgentContext
 from gatechart.errors import InvalidGraphError
-from gatechart.graph import Invoke, State, StateTransitionGraph, To, Transfers, Transition
-from gatechart.turn import take_turn
-from gatechart.values import Event, Outcome, Refused, Snapshot, count_of
+from gatechart.graph.definition import Invoke, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.graph.transfers import To, Transfers
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Event, Outcome, Refused, Snapshot
+from gatechart.values.transfers import count_of
 from tests.support import applied, happened, refused, started
 
 DONE = "done.invoke.check"

@@ -14,9 +14,11 @@ from pydantic import BaseModel, Field
 
 from gatechart.context import AgentContext
 from gatechart.errors import ActionFailedError, ContextInvalidError, IncompatibleGraphError
-from gatechart.graph import ANY, Action, EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.turn import Turn, take_turn
-from gatechart.values import Event, GuardError, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.graph.definition import ANY, Action, EntryPoint, State, Transition
+from gatechart.graph.graph import StateTransitionGraph
+from gatechart.turn.turn_context import Turn
+from gatechart.turn.turns import take_turn
+from gatechart.values.agents import Event, GuardError, Outcome, Refusal, RefusalReason, Snapshot, Status
 from tests.support import (
     NOW,
     Trail,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.values import Every
+from gatechart.values.recurrence import Every
 from tests.skipped import LOUD
 
 cronsim = pytest.importorskip("cronsim", reason=f"{LOUD}cron expressions: `make test` installs cronsim")

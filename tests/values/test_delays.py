@@ -5,7 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from gatechart.values import LONGEST_S, delay_text, seconds_in, seconds_of
+from gatechart.values.delays import LONGEST_S, delay_text, seconds_in, seconds_of
 
 HUNDRED_YEARS = timedelta(days=36525)
 

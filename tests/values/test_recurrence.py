@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from gatechart.values import Every
+from gatechart.values.recurrence import Every
 from tests.skipped import LOUD
 
 pytest.importorskip("cronsim", reason=f"{LOUD}cron expressions: `make test` installs cronsim")

@@ -2,7 +2,9 @@
 
 import pytest
 
-from gatechart.values import BreakerPolicy, Capability, Rate, Retry, ToolPolicies, effective_policies
+from gatechart.values.breakers import BreakerPolicy
+from gatechart.values.delays import Retry
+from gatechart.values.tool_policies import Capability, Rate, ToolPolicies, effective_policies
 
 
 @pytest.mark.parametrize(

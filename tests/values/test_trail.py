@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart.values import Called, Moved, Noted, Progressed, Reasoned, Said, TrailEntry, Waited
-from gatechart.values.trail import entries_in, text_of
+from gatechart.values.trail import (
+    Called,
+    Moved,
+    Noted,
+    Progressed,
+    Reasoned,
+    Said,
+    TrailEntry,
+    Waited,
+    entries_in,
+    text_of,
+)
 
 TEXT = st.text(max_size=12) | st.text(alphabet="\\\t\n\x1fstn", max_size=8)
 DIGEST = st.text(alphabet="0123456789abcdef", max_size=8)

@@ -7,23 +7,10 @@ from enum import Enum, IntEnum, StrEnum, auto
 import pytest
 from pydantic import TypeAdapter
 
-from gatechart.values import (
-    STARTED,
-    ActiveIn,
-    Event,
-    GuardError,
-    HistoryEntry,
-    Name,
-    Outcome,
-    Page,
-    Query,
-    Refusal,
-    RefusalReason,
-    Snapshot,
-    Status,
-    TurnRecord,
-    name_of,
-)
+from gatechart.values.agents import Event, GuardError, Outcome, Refusal, RefusalReason, Snapshot, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.names import STARTED, Name, name_of
+from gatechart.values.queries import ActiveIn, HistoryEntry, Page, Query
 from tests.support import NOW
 
 

@@ -9,9 +9,7 @@ import pytest
 from pydantic import Field
 
 from gatechart import (
-    Act,
     AgentContext,
-    Alerts,
     EntryPoint,
     EscapePlan,
     Handoff,
@@ -21,28 +19,25 @@ from gatechart import (
     State,
     StateTransitionGraph,
     Transition,
-    Watchdog,
-    WatchdogTerms,
 )
+from gatechart.alerts import Alerts
 from gatechart.errors import ActionFailedError, UnknownAgentError
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.hosting.troubles import MOST_AGENTS, MOST_COUNTED, MOST_TOLD, Troubles
-from gatechart.hosting.watchdog_graph import WatchdogContext
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
-from gatechart.values import (
-    ALERT,
-    WATCHDOG_AGENT,
-    BreakerChange,
-    BreakerRecord,
-    BreakerState,
-    FindingKind,
-    HostRecord,
-    Mail,
-    Retry,
-    Role,
-)
-from gatechart.watchdog import found_hosts, found_refused
+from gatechart.values.alerts import ALERT
+from gatechart.values.breakers import BreakerRecord, BreakerState
+from gatechart.values.commits import BreakerChange
+from gatechart.values.delays import Retry
+from gatechart.values.findings import FindingKind
+from gatechart.values.framework import WATCHDOG_AGENT
+from gatechart.values.homes import Role
+from gatechart.values.hosts import HostRecord
+from gatechart.values.mail import Mail
+from gatechart.watchdog import Act, Watchdog, WatchdogTerms
+from gatechart.watchdog.graph import WatchdogContext
+from gatechart.watchdog.rules import found_hosts, found_refused
+from gatechart.watchdog.troubles import MOST_AGENTS, MOST_COUNTED, MOST_TOLD, Troubles
 from tests.runtime.spoiling import by_hand
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

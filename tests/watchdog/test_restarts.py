@@ -5,26 +5,14 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
-from gatechart import (
-    Act,
-    Alerts,
-    EntryPoint,
-    EscapePlan,
-    Invoke,
-    Runtime,
-    State,
-    StateTransitionGraph,
-    ToolBox,
-    ToolPolicies,
-    Transition,
-    Watchdog,
-    WatchdogTerms,
-    tool,
-)
+from gatechart import EntryPoint, EscapePlan, Invoke, Runtime, State, StateTransitionGraph, ToolBox, Transition, tool
+from gatechart.alerts import Alerts
 from gatechart.errors import EntryRefusedError, UnknownGraphError
 from gatechart.escape import Restart
-from gatechart.graph import Signal
+from gatechart.graph.signals import Signal
 from gatechart.signals import ToolFailures
+from gatechart.tools import ToolPolicies
+from gatechart.watchdog import Act, Watchdog, WatchdogTerms
 from tests.watchdog.test_findings import UNLEARNED, Case, clock, kept, until
 from tests.watchdog.test_findings import Sink as Counting
 

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from gatechart.hosting.process_usage import _Meter
+from gatechart.watchdog.process_usage import _Meter
 
 psutil = pytest.importorskip("psutil")
 
 
 ALONE = """
 import subprocess, sys
-from gatechart.hosting.process_usage import usage_of
+from gatechart.watchdog.process_usage import usage_of
 measure = usage_of(lambda: 7)
 alone = measure()
 with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:

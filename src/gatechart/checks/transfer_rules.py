@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gatechart.checks.analysis import Analysis, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors.root import listing
-from gatechart.graph import packet_fields
+from gatechart.graph.packet_fields import packet_fields
 from gatechart.graph.transfers import To
 
 

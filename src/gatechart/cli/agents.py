@@ -32,7 +32,7 @@ from gatechart.values.homes import Role
 from gatechart.values.mail import MailStatus
 
 if TYPE_CHECKING:
-    from gatechart import stores, turn
+    from gatechart import stores
     from gatechart.api.home import AgentHome
     from gatechart.cli import agent_views, connection, loading
     from gatechart.cli.connection import Connection
@@ -41,15 +41,16 @@ if TYPE_CHECKING:
     from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
     from gatechart.stores import memory
+    from gatechart.turn import arguments as turn_arguments
 else:
-    agent_views, connection, loading, registry, stores, memory, turn = late(
+    agent_views, connection, loading, registry, stores, memory, turn_arguments = late(
         "gatechart.cli.agent_views",
         "gatechart.cli.connection",
         "gatechart.cli.loading",
         "gatechart.hosting.registry",
         "gatechart.stores",
         "gatechart.stores.memory",
-        "gatechart.turn",
+        "gatechart.turn.arguments",
     )
 
 GraphArgument = Annotated[
@@ -131,7 +132,7 @@ async def start_agent(
     brought = read_payload(payload)
     chosen, entry = _entry_point(loading.load_graphs(settings), graph, at, on)
     # checked before a new database is made in vain; an entry guard is asked by the runtime, after it is made
-    turn.fit_payload(chosen.name, entry, brought)
+    turn_arguments.fit_payload(chosen.name, entry, brought)
 
     async def start(reached: Connection) -> None:
         if or_resume and id is not None:

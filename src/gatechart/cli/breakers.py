@@ -28,12 +28,14 @@ from gatechart.values.breakers import BreakerRecord, BreakerState
 from gatechart.values.names import HIGHEST_NUMBER
 
 if TYPE_CHECKING:
-    from gatechart import tools
     from gatechart.api import codec
     from gatechart.api.home import AgentHome
     from gatechart.cli import connection
+    from gatechart.tools import breaker, breaker_chart
 else:
-    codec, connection, tools = late("gatechart.api.codec", "gatechart.cli.connection", "gatechart.tools")
+    codec, connection, breaker, breaker_chart = late(
+        "gatechart.api.codec", "gatechart.cli.connection", "gatechart.tools.breaker", "gatechart.tools.breaker_chart"
+    )
 
 _LAYOUT_S = 20.0
 
@@ -135,8 +137,8 @@ async def draw_breaker(
     async with connection.looked_at(settings, server, engine, namespace) as home:
         known = await home.breakers(limit=HIGHEST_NUMBER - 1)
     closed = BreakerRecord(name, BreakerState.CLOSED, datetime.now(UTC))
-    highlight = tools.breaker_snapshot(next((each for each in known if each.name == name), closed))
-    graph = tools.breaker_graph()
+    highlight = breaker.breaker_snapshot(next((each for each in known if each.name == name), closed))
+    graph = breaker_chart.breaker_graph()
     await draw_or_print(settings, graph, file, format, _LAYOUT_S, highlight=highlight, theme=theme.value, legend=legend)
 
 

@@ -27,7 +27,7 @@ from gatechart.values.names import OFFERED
 from gatechart.values.queries import ActiveIn, Query
 
 if TYPE_CHECKING:
-    from gatechart import stores, turn
+    from gatechart import stores
     from gatechart.cli import agent_views, connection, desk_views, loading
     from gatechart.cli.connection import Connection
     from gatechart.cli.loading import Graphs
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from gatechart.hosting import registry
     from gatechart.ports import Store
     from gatechart.runtime.runtime import Runtime
+    from gatechart.turn import turns
 else:
-    agent_views, connection, desk_views, loading, human_desk, registry, stores, turn = late(
+    agent_views, connection, desk_views, loading, human_desk, registry, stores, turns = late(
         "gatechart.cli.agent_views",
         "gatechart.cli.connection",
         "gatechart.cli.desk_views",
@@ -45,7 +46,7 @@ else:
         "gatechart.contrib.human_desk",
         "gatechart.hosting.registry",
         "gatechart.stores",
-        "gatechart.turn",
+        "gatechart.turn.turns",
     )
 
 OPERATOR_VARIABLE = "GATECHART_OPERATOR"
@@ -309,7 +310,7 @@ async def _cases(store: Store, desks: Graphs, state: DeskState | None = None) ->
 
 
 def _case(desks: Graphs, snapshot: Snapshot) -> desk_views.Case:
-    context: Any = turn.committed_context(registry.Registry(desks).graph_for(snapshot), snapshot)
+    context: Any = turns.committed_context(registry.Registry(desks).graph_for(snapshot), snapshot)
     return desk_views.Case(snapshot, context)
 
 

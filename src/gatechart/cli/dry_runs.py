@@ -15,20 +15,24 @@ from gatechart.values.handoffs import Reason
 from gatechart.values.profiles import Choice, Needs
 
 if TYPE_CHECKING:
-    from gatechart import graph as graphs
     from gatechart import handoff as packets
     from gatechart import selection
     from gatechart.api import codec
     from gatechart.api.home import AgentHome
     from gatechart.cli import handoff_views
+    from gatechart.graph import compile as compiling
+    from gatechart.graph import handoff as fallbacks
+    from gatechart.graph import selection as selections
     from gatechart.graph.compile import Asking
     from gatechart.graph.graph import AnyGraph
     from gatechart.graph.handoff import Fallback
     from gatechart.graph.selection import Best
     from gatechart.handoff.packet import HandoffPacket, SelectionTerms
 else:
-    graphs, packets, selection, codec, handoff_views = late(
-        "gatechart.graph",
+    compiling, fallbacks, selections, packets, selection, codec, handoff_views = late(
+        "gatechart.graph.compile",
+        "gatechart.graph.handoff",
+        "gatechart.graph.selection",
         "gatechart.handoff",
         "gatechart.selection",
         "gatechart.api.codec",
@@ -77,7 +81,7 @@ async def dry_runs(home: AgentHome, graph: AnyGraph, packet: HandoffPacket, need
     own = packets.PathStep(agent="", graph=graph.name)  # so that its own entry points are left out
     asked = packet.model_copy(update={"source_graph": graph.name, "path": (own,)})
     found: dict[tuple[object, ...], DryRun] = {}
-    for each in graphs.askings(graph.nodes):
+    for each in compiling.askings(graph.nodes):
         if each.handoff.best is None:
             continue
         rungs = tuple(_rungs(each))
@@ -98,12 +102,12 @@ async def _run(
 ) -> DryRun:
     made: list[tuple[str, Choice]] = []
     for rung in rungs:
-        if isinstance(rung, graphs.Best):
+        if isinstance(rung, selections.Best):
             choice = await home.choose(packet.model_copy(update={"selection": _terms(rung, packet)}), needs=needs)
             made.append((rung.name, choice))
             if choice.candidate is not None:
                 break
-        elif isinstance(rung, graphs.OtherGraph | graphs.Human):
+        elif isinstance(rung, fallbacks.OtherGraph | fallbacks.Human):
             return DryRun((place,), tuple(made), f"{rung.graph} at {rung.at}")
     return DryRun((place,), tuple(made))
 

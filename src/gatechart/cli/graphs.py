@@ -31,7 +31,6 @@ from gatechart.values.queries import HistoryEntry
 
 if TYPE_CHECKING:
     from gatechart import charts, checks, drawing, stores
-    from gatechart import graph as graph_package
     from gatechart import handoff as handoff_package
     from gatechart.checks.finding import Allowed, Finding, Report
     from gatechart.cli import connection, loading, stand_ins
@@ -39,17 +38,18 @@ if TYPE_CHECKING:
     from gatechart.cli.stand_ins import StandIns
     from gatechart.drawing import render
     from gatechart.drawing import text as drawing_text
+    from gatechart.graph import callables
     from gatechart.graph.definition import EntryPoint
     from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
 else:
-    charts, checks, drawing, render, drawing_text, graph_package, handoff_package, registry, stores = late(
+    charts, checks, drawing, render, drawing_text, callables, handoff_package, registry, stores = late(
         "gatechart.charts",
         "gatechart.checks",
         "gatechart.drawing",
         "gatechart.drawing.render",
         "gatechart.drawing.text",
-        "gatechart.graph",
+        "gatechart.graph.callables",
         "gatechart.handoff",
         "gatechart.hosting.registry",
         "gatechart.stores",
@@ -113,7 +113,7 @@ def _entry_point_document(entry: EntryPoint) -> Document:
         "opens_on": entry.opens_on,
         "takes": entry.takes.__name__ if entry.takes else None,
         "entities": entry.entities,
-        "guard": graph_package.callable_name(entry.guard) if entry.guard else None,
+        "guard": callables.callable_name(entry.guard) if entry.guard else None,
     }
 
 

@@ -30,27 +30,33 @@ from gatechart.values.names import AgentId
 from gatechart.values.profiles import Needs
 
 if TYPE_CHECKING:
-    from gatechart import graph as graph_package
-    from gatechart import handoff as handoff_package
-    from gatechart import stores, turn
+    from gatechart import stores
     from gatechart.api.home import AgentHome
     from gatechart.cli import connection, handoff_views, loading
     from gatechart.cli.connection import Connection
     from gatechart.cli.loading import Graphs
+    from gatechart.graph import handoff as declared
+    from gatechart.graph import selection
     from gatechart.graph.selection import Best
+    from gatechart.handoff import conversation, lifecycle
     from gatechart.handoff.packet import HandoffPacket
     from gatechart.hosting import registry
     from gatechart.ports import Store
+    from gatechart.turn import turns
 else:
-    connection, handoff_views, loading, graph_package, handoff_package, registry, stores, turn = late(
+    connection, handoff_views, loading, registry, stores = late(
         "gatechart.cli.connection",
         "gatechart.cli.handoff_views",
         "gatechart.cli.loading",
-        "gatechart.graph",
-        "gatechart.handoff",
         "gatechart.hosting.registry",
         "gatechart.stores",
-        "gatechart.turn",
+    )
+    declared, selection, conversation, lifecycle, turns = late(
+        "gatechart.graph.handoff",
+        "gatechart.graph.selection",
+        "gatechart.handoff.conversation",
+        "gatechart.handoff.lifecycle",
+        "gatechart.turn.turns",
     )
 
 _COUNTED: Final = 100  # attempts of a request at most
@@ -183,11 +189,11 @@ async def hand_on(
             _check_graph(await store.load(living), str(to))
 
     async def hand(reached: Connection) -> tuple[Sequence[HandoffRecord], bool]:
-        context = turn.committed_context(graph, await reached.home.read(agent))
-        packet = _packet(handoff_package.packet_of(context, reason), problem)
+        context = turns.committed_context(graph, await reached.home.read(agent))
+        packet = _packet(conversation.packet_of(context, reason), problem)
 
         async def ask() -> str:
-            offer = graph_package.Handoff(
+            offer = declared.Handoff(
                 target, at=at or "", packet=packet, agent=living, mode=mode, deadline=due, transcript=transcript
             )
             return await reached.home.handoff(agent, offer)
@@ -302,7 +308,7 @@ async def known_handoff(store: Store, handoff: str) -> HandoffRecord:
 
 
 def _check_can_be_cancelled(found: HandoffRecord) -> None:
-    if not handoff_package.is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
+    if not lifecycle.is_open(found.status) and found.status is not HandoffStatus.UNREADABLE:
         raise NoHandoffError(found.id, found.status.value)
     if found.status is HandoffStatus.ACCEPTED and found.mode is Mode.TRANSFER:
         raise HandoffStandsError(found.id, found.target)
@@ -321,7 +327,7 @@ def _target(
         given = "--to" if to else "--at" if at else "--agent"
         raise UsageError(f"{given} names who gets the work, and --best and needs leave it open; give one of them")
     if is_chosen:
-        return graph_package.Best(needs)
+        return selection.Best(needs)
     names = ", ".join(graph.name for graph in loading.newest(graphs))
     if to is None:
         raise UsageError(
@@ -331,7 +337,7 @@ def _target(
     if at is None and to not in (graph.name for graph in known.graphs):
         if living is not None:
             raise UsageError(f"--agent goes with --to GRAPH --at ENTRY_POINT, and {to!r} is none of {names}")
-        return graph_package.Best(entries=to)
+        return selection.Best(entries=to)
     graph = known.graph(to)
     if at is None:
         raise UsageError(f"missing --at: name an entry point of {to!r}, one of {', '.join(graph.entry_points)}")

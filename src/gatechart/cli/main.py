@@ -24,9 +24,9 @@ from gatechart.cli.remedies import in_commands
 from gatechart.errors.root import GatechartError
 
 if TYPE_CHECKING:
-    from gatechart import api
+    from gatechart.api import errors
 else:
-    api = late("gatechart.api")
+    errors = late("gatechart.api.errors")
 
 
 def error_document(error: BaseException, message: str, code: ExitCode, trace: str | None) -> Document:
@@ -35,7 +35,7 @@ def error_document(error: BaseException, message: str, code: ExitCode, trace: st
         "error": type(error).__name__,
         "message": message,
         "exit_code": int(code),
-        "facts": api.facts_of(error),
+        "facts": errors.facts_of(error),
         **({} if trace is None else {"traceback": trace}),
     }
 

@@ -140,7 +140,7 @@ def keep_answer(context: Case, event: Event) -> None:
     "tests/test_{package}.py": '''\
 """The chart, rehearsed in memory on a clock that only the test moves."""
 
-from gatechart import check
+from gatechart.checks import check
 from gatechart.testing import rehearse
 from {package} import {package}
 

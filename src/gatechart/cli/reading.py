@@ -31,7 +31,7 @@ from gatechart.values.queries import BY_CHANGE, BY_START, ActiveIn, MailQuery, P
 from gatechart.values.trail import entries_in
 
 if TYPE_CHECKING:
-    from gatechart import stores, turn
+    from gatechart import stores
     from gatechart.api import arguments, codec
     from gatechart.api import search as verbs
     from gatechart.cli import agent_views, conditions, connection, loading, signal_views
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gatechart.hosting import registry, search
     from gatechart.ports import Store
     from gatechart.stores.sql import opening
+    from gatechart.turn import mail as turn_mail
 else:
     (
         agent_views,
@@ -52,7 +53,7 @@ else:
         search,
         signal_views,
         stores,
-        turn,
+        turn_mail,
         verbs,
     ) = late(
         "gatechart.cli.agent_views",
@@ -66,7 +67,7 @@ else:
         "gatechart.hosting.search",
         "gatechart.cli.signal_views",
         "gatechart.stores",
-        "gatechart.turn",
+        "gatechart.turn.mail",
         "gatechart.api.search",
     )
 
@@ -200,7 +201,7 @@ async def _failure_of(store: Store, snapshot: Snapshot) -> FailureReport | None:
 
 def _told_of(snapshot: Snapshot, dead: Sequence[Mail]) -> ExitCode | None:
     """Warn and return the exit code if the agent may be waiting for dead mail."""
-    numbers = [str(each.number) for each in dead if turn.is_awaited(each) and _is_told_in(snapshot, each)]
+    numbers = [str(each.number) for each in dead if turn_mail.is_awaited(each) and _is_told_in(snapshot, each)]
     if snapshot.status is not Status.ACTIVE or not numbers:
         return None
     print_warning(

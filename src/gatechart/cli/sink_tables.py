@@ -15,7 +15,7 @@ from gatechart.alerts.webhook import Webhook
 from gatechart.cli.errors import UsageError
 from gatechart.errors.root import GatechartError, suggestion
 from gatechart.graph.handoff import Handoff
-from gatechart.hosting.watching import Watchdog
+from gatechart.watchdog.home import Watchdog
 
 
 def _listed(given: object) -> object:

@@ -16,10 +16,10 @@ from gatechart.errors.root import GatechartError, suggestion
 if TYPE_CHECKING:
     from gatechart.alerts import sinks
     from gatechart.cli import sink_tables
-    from gatechart.hosting import watching
+    from gatechart.watchdog import home as watching
 else:
     sinks, sink_tables, watching = late(
-        "gatechart.alerts.sinks", "gatechart.cli.sink_tables", "gatechart.hosting.watching"
+        "gatechart.alerts.sinks", "gatechart.cli.sink_tables", "gatechart.watchdog.home"
     )
 
 AlertsFileOption = Annotated[

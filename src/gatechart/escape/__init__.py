@@ -1,22 +1,9 @@
-"""Strategies that free an agent from the problems that its signals report. Pure."""
+"""Escape plans: what an agent does when a signal fires, from cheap strategies to drastic ones."""
 
-from gatechart.escape.attempts import (
-    Tactic,
-    after_call,
-    after_try,
-    found_first,
-    judged,
-    next_tries,
-    tactic_for,
-    with_asked,
-    without_answer,
-    without_way,
-)
-from gatechart.escape.calls import CallsMade
+from gatechart.escape.attempts import Tactic
 from gatechart.escape.presets import getting_out
-from gatechart.escape.restarts import asked_restart, finding_asked, restart_tactic
-from gatechart.escape.routes import leads_away, routes
-from gatechart.escape.scene import Scene, ToolFacts, failed_tools, known_states, looks_back
+from gatechart.escape.routes import routes
+from gatechart.escape.scene import Scene, ToolFacts
 from gatechart.escape.strategies import (
     Alert,
     AwaitBreaker,
@@ -29,15 +16,17 @@ from gatechart.escape.strategies import (
     SwitchTool,
 )
 from gatechart.graph.escape import EscapePlan, GiveUp, HandOn, Strategy, ToHuman
+from gatechart.values.escapes import EnterAt, NoWay
 
 __all__ = [
     "Alert",
     "AwaitBreaker",
-    "CallsMade",
     "CutOut",
+    "EnterAt",
     "EscapePlan",
     "GiveUp",
     "HandOn",
+    "NoWay",
     "Nudge",
     "Repair",
     "Reroute",
@@ -49,22 +38,6 @@ __all__ = [
     "Tactic",
     "ToHuman",
     "ToolFacts",
-    "after_call",
-    "after_try",
-    "asked_restart",
-    "failed_tools",
-    "finding_asked",
-    "found_first",
     "getting_out",
-    "judged",
-    "known_states",
-    "leads_away",
-    "looks_back",
-    "next_tries",
-    "restart_tactic",
     "routes",
-    "tactic_for",
-    "with_asked",
-    "without_answer",
-    "without_way",
 ]

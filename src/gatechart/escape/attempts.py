@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
+from gatechart.escape.calls import RecordedCall
 from gatechart.escape.learning import NONE, clearly_better_first
-from gatechart.escape.scene import Scene, failed_tools, where_found
+from gatechart.escape.scene import Scene, where_found
 from gatechart.graph.escape import EscapePlan, Strategy
 from gatechart.graph.graph import AnyGraph
 from gatechart.values.escapes import CameTo, Escapes, Finding, Tried
@@ -14,6 +15,8 @@ from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import Lessons, Tally
 from gatechart.values.names import Payload, StateName
+from gatechart.values.payloads import read
+from gatechart.values.signal_reports import signal_report
 
 
 @value
@@ -35,8 +38,9 @@ def tactic_for(
     evidence: payload of the signal. own: plans of the tools that failed or were called repeatedly; they end with the
     last resort of the nearest plan.
     """
-    signal, tools = evidence["signal"], failed_tools(evidence)
-    plans = tuple(plans_at(graph, (*where_found(graph, leaves, evidence), *leaves)))
+    report = signal_report(evidence)
+    signal, tools = report.signal, report.failed_tools
+    plans = tuple(plans_at(graph, (*where_found(graph, leaves, report), *leaves)))
     last = plans[0].last if plans else None
     answers = (
         *((plan, plan.answers_for(tool, signal), plan.last) for plan in plans for tool in tools),
@@ -78,16 +82,17 @@ def without_answer(scene: Scene) -> Tactic:
 
 def after_call(escapes: Escapes, call: Payload) -> Escapes:
     """Return the record after a call. call: payload of its mail."""
-    if call.get("restored"):
-        escapes = escapes.without_switch(call["tool"])
-    if call["ok"] and "key" in call:
-        escapes = escapes.without_key(call["key"])
+    ended = read(RecordedCall, call)
+    if ended.restored:
+        escapes = escapes.without_switch(ended.tool)
+    if ended.ok and ended.key:
+        escapes = escapes.without_key(ended.key)
     return escapes
 
 
 def found_first(fired: Sequence[Payload]) -> Sequence[Payload]:
     """Sort the signals that fired together for their answers: loops first."""
-    return sorted(fired, key=lambda signal: signal["reason"] != Reason.LOOP_DETECTED.value)
+    return sorted(fired, key=lambda payload: signal_report(payload).reason != Reason.LOOP_DETECTED.value)
 
 
 def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, Finding]:

@@ -3,13 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from gatechart.values.escapes import MOST_KEYS, KeptKey, PastTurn, Undoing
-from gatechart.values.names import Payload
+from gatechart.values.frozen import value
+from gatechart.values.names import Payload, StateName
+from gatechart.values.payloads import read
 
 CALLED: Final = "trail.call"
 BEGAN: Final = "trail.began"
+
+
+@value
+class UndoingCall:
+    """The call of another tool that undoes a call."""
+
+    tool: str = ""
+    arguments: Payload | None = None
+    digest: str = ""  # of the arguments
+
+
+@value
+class RecordedCall:
+    """A call, as the agent's history has it."""
+
+    tool: str = ""
+    arguments: str = ""  # digest
+    ok: bool | None = None  # None while it runs
+    call: str = ""  # its id, unique in the agent; empty for steps
+    by: str = ""  # the tool that answered in place of the called one
+    error: str = ""  # type of the error
+    attempts: int = 1
+    unknown: bool = False  # whether its outcome is unknown
+    undo: Payload | None = None
+    undoes: str = ""  # id of the call that it undoes
+    key: str = ""  # idempotency key
+    keyed: str = ""  # digest of the arguments for the key
+    restored: bool = False  # whether the tool is used again after a switch to another one
+    state: StateName = ""  # of the invoke
+    epoch: int | None = None  # version of the entry of this state
+
+    @property
+    def answered_by(self) -> str:
+        """The tool that answered the call."""
+        return self.by or self.tool
+
+    @property
+    def undoing_call(self) -> UndoingCall | None:
+        """The call that undoes it; None if it cannot be undone."""
+        return read(UndoingCall, self.undo) if self.undo else None
+
+    def is_call_of(self, other: UndoingCall) -> bool:
+        """Return whether this is the other call."""
+        return (self.tool, self.arguments) == (other.tool, other.digest)
+
+
+def recorded_call(turn: PastTurn) -> RecordedCall:
+    """Read the call that a turn recorded."""
+    return read(RecordedCall, turn.payload)
 
 
 class CallsMade:
@@ -17,12 +68,12 @@ class CallsMade:
 
     def __init__(self, turns: Iterable[PastTurn]) -> None:
         """Read the calls of the turns, oldest first."""
-        entries = [*turns]
-        self._ended = [turn.payload for turn in entries if turn.event == CALLED]
-        ended = {call["call"] for call in self._ended if "call" in call}
-        self._running = [turn.payload for turn in entries if turn.event == BEGAN and turn.payload["call"] not in ended]
-        self._succeeded = [call for call in self._ended if call["ok"]]
-        self._undone = {call["undoes"] for call in self._succeeded if call.get("undoes")}
+        entries = [(turn.event, recorded_call(turn)) for turn in turns if turn.event in (CALLED, BEGAN)]
+        self._ended = [call for event, call in entries if event == CALLED]
+        ended = {call.call for call in self._ended}
+        self._running = [call for event, call in entries if event == BEGAN and call.call not in ended]
+        self._succeeded = [call for call in self._ended if call.ok]
+        self._undone = {call.undoes for call in self._succeeded if call.undoes}
         self._match_own_undoing()
 
     def _match_own_undoing(self) -> None:
@@ -30,9 +81,9 @@ class CallsMade:
         own: set[int] = set()
         for index, call in enumerate(self._succeeded):
             for earlier in reversed(self._succeeded[:index]):
-                undo = earlier.get("undo")
-                if undo and earlier["call"] not in self._undone and _is_call(call, undo) and not call.get("undoes"):
-                    self._undone.add(earlier["call"])
+                undo = earlier.undoing_call
+                if undo and earlier.call not in self._undone and call.is_call_of(undo) and not call.undoes:
+                    self._undone.add(earlier.call)
                     own.add(index)
                     break
         self._undoing = own
@@ -43,39 +94,31 @@ class CallsMade:
         repeats: whether a call may be repeated, by tool; other names are not tools. allowed: tools to ignore.
         """
         started = (*self._running, *self._ended)
-        doubtful = (_tool(call) for call in started if call.get("unknown") or "ok" not in call)
-        for tool in doubtful:
+        for tool in (call.answered_by for call in started if call.unknown or call.ok is None):
             if repeats.get(tool, "safe") == "never" and tool not in allowed:
                 return f"it is not known what came of a call of {tool}, which must not be called again"
         for index, call in enumerate(self._succeeded):
-            is_undoing = call.get("undoes") or index in self._undoing
-            is_safe = repeats.get(_tool(call), "safe") != "never" or _tool(call) in allowed
-            if not (is_safe or is_undoing or call.get("undo") or call.get("call") in self._undone):
-                return f"{_tool(call)} was called, and must not be called again"
+            tool = call.answered_by
+            is_undoing = call.undoes or index in self._undoing
+            is_safe = repeats.get(tool, "safe") != "never" or tool in allowed
+            if not (is_safe or is_undoing or call.undo or call.call in self._undone):
+                return f"{tool} was called, and must not be called again"
         return f"more than {MOST_KEYS} calls would need the keys that they had" if len(self.keys) > MOST_KEYS else ""
 
     @property
     def undoing(self) -> tuple[Undoing, ...]:
         """The calls to undo, the newest first."""
-        left = [call for call in reversed(self._succeeded) if call.get("undo") and call["call"] not in self._undone]
-        return tuple(Undoing(call["undo"]["tool"], call["undo"]["arguments"], call["call"]) for call in left)
+        left = ((call, call.undoing_call) for call in reversed(self._succeeded) if call.call not in self._undone)
+        return tuple(Undoing(undo.tool, undo.arguments or {}, call.call) for call, undo in left if undo)
 
     @property
     def undone(self) -> tuple[str, ...]:
         """The tools of the undone calls, in the order of the calls."""
-        return tuple(_tool(call) for call in self._succeeded if call.get("call") in self._undone)
+        return tuple(call.answered_by for call in self._succeeded if call.call in self._undone)
 
     @property
     def keys(self) -> tuple[KeptKey, ...]:
         """The idempotency keys for repeated calls, in the order of the calls; without undone calls."""
         started = (*self._ended, *self._running)
-        keyed = [call for call in started if "key" in call and call["call"] not in self._undone]
-        return tuple({call["key"]: KeptKey(_tool(call), call["keyed"], call["key"]) for call in keyed}.values())
-
-
-def _tool(call: Payload) -> str:
-    return str(call.get("by") or call["tool"])
-
-
-def _is_call(call: Payload, undo: Mapping[str, Any]) -> bool:
-    return (call["tool"], call["arguments"]) == (undo["tool"], undo["digest"])
+        keyed = [call for call in started if call.key and call.call not in self._undone]
+        return tuple({call.key: KeptKey(call.answered_by, call.keyed, call.key) for call in keyed}.values())

@@ -13,6 +13,7 @@ from gatechart.values.findings import FOUND
 from gatechart.values.framework import WATCHDOG_AGENT
 from gatechart.values.handoffs import Reason
 from gatechart.values.names import Payload
+from gatechart.values.signal_reports import signal_report
 
 
 def asked_restart(found: Payload, at: Mapping[str, str]) -> Payload:
@@ -40,9 +41,10 @@ def finding_asked(escapes: Escapes, version: int, event: Event) -> Finding | Non
     request = event.payload
     if event.sender != WATCHDOG_AGENT:
         return escapes.finding(request["finding"])
-    if escapes.undoing or request["evidence"][0].get("version", version) != version:
+    report = signal_report(request)
+    if escapes.undoing or report.evidence[0].version not in (0, version):
         return None
-    return Finding(escapes.findings + 1, request["signal"], is_due=True)
+    return Finding(escapes.findings + 1, report.signal, is_due=True)
 
 
 def restart_tactic(scene: Scene) -> Tactic | None:
@@ -52,5 +54,5 @@ def restart_tactic(scene: Scene) -> Tactic | None:
     """
     if not scene.finding.signal.startswith(FOUND):
         return None
-    restart = Restart(scene.evidence.get("at", {}).get(scene.graph.name, ""))
+    restart = Restart((scene.report.at or {}).get(scene.graph.name, ""))
     return Tactic(nearest_plan(scene), (restart,), last_resort(scene))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from gatechart.escape.calls import CALLED, CallsMade
+from gatechart.escape.calls import CALLED, CallsMade, RecordedCall, recorded_call
 from gatechart.graph.escape import UNDOING
 from gatechart.graph.graph import AnyGraph
 from gatechart.values.agents import Event, Snapshot
@@ -16,6 +16,7 @@ from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import NO_LESSONS, Lessons
 from gatechart.values.names import STARTED, TRAIL, Payload, StateName
+from gatechart.values.signal_reports import RepeatedEntry, SignalReport, signal_report
 from gatechart.values.trail import CALLED as CALLS
 from gatechart.values.trail import REFUSED, Called, entries_in
 
@@ -56,7 +57,7 @@ class Scene:
     @property
     def leaves(self) -> tuple[StateName, ...]:
         """The active leaves, or the leaves before its calls were undone, if the graph still has these states."""
-        return known_states(self.graph, self.evidence.get("leaves", ())) or self.snapshot.configuration
+        return known_states(self.graph, self.report.leaves) or self.snapshot.configuration
 
     @property
     def is_undoing(self) -> bool:
@@ -64,25 +65,19 @@ class Scene:
         return UNDOING in self.snapshot.configuration and UNDOING in self.graph.escape_states
 
     @property
-    def found(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of each detector."""
-        evidence: Sequence[Mapping[str, Any]] = self.evidence.get("evidence", ())
-        return evidence
-
-    @property
-    def block(self) -> Sequence[Mapping[str, Any]]:
-        """The repeated moves and calls; empty without repeats."""
-        return block_in(self.evidence)
+    def report(self) -> SignalReport:
+        """The payload of the signal, read."""
+        return signal_report(self.evidence)
 
     @property
     def is_loop(self) -> bool:
         """Whether the agent goes in circles."""
-        return self.evidence.get("reason") == Reason.LOOP_DETECTED.value
+        return self.report.reason == Reason.LOOP_DETECTED.value
 
     @property
     def failed_tools(self) -> tuple[str, ...]:
         """Tools that failed or were called repeatedly."""
-        return failed_tools(self.evidence)
+        return self.report.failed_tools
 
     @property
     def refused_tools(self) -> tuple[str, ...]:
@@ -96,13 +91,12 @@ class Scene:
 
     def error_of(self, tool: str) -> str:
         """Return the type of a tool's error; empty if the evidence has none."""
-        parts = (part for evidence in self.found for part in (evidence, *evidence.get("block", ())))
-        return next((part["error"] for part in parts if part.get("tool") == tool and part.get("error")), "")
+        return next((part.error for part in self.report.parts if part.tool == tool and part.error), "")
 
     @property
     def failed_states(self) -> tuple[StateName, ...]:
         """States of the repeated moves; without any, the active leaves in the region that failed."""
-        return moved_between(self.block) or where_found(self.graph, self.leaves, self.evidence) or self.leaves
+        return moved_between(self.report.block) or where_found(self.graph, self.leaves, self.report) or self.leaves
 
     def tool(self, name: str) -> ToolFacts:
         """Return the facts of a tool; `UNKNOWN_TOOL` if the services do not have it."""
@@ -115,11 +109,11 @@ class Scene:
         For repeated moves, the version before them; for failed calls, the version before the agent entered the states
         of the first one; otherwise the version before it entered its current states.
         """
-        repeated = next((evidence for evidence in self.found if evidence.get("block") and "period" in evidence), None)
+        repeated = next((found for found in self.report.evidence if found.block and found.period), None)
         if repeated is not None:
-            return self._before_moves(repeated["period"] * repeated["times"])
-        failures = [turn for turn in self.past if turn.event == CALLED and self._is_failure(turn)]
-        counted = next((evidence.get("failures", 0) for evidence in self.found if evidence.get("tool")), 0)
+            return self._before_moves(repeated.period * repeated.times)
+        failures = [turn for turn in self.past if turn.event == CALLED and self._is_failure(recorded_call(turn))]
+        counted = self._failures
         first = failures[-counted] if 0 < counted <= len(failures) else None
         leaves, at = (self.leaves, self.snapshot.version) if first is None else (first.configuration, first.version)
         return self.last_version(lambda turn: turn.version < at and turn.configuration != leaves)
@@ -130,26 +124,29 @@ class Scene:
 
         Only calls from the current entries of the active states count.
         """
-        if any("period" in evidence for evidence in self.found):
+        evidence = self.report.evidence
+        if any(found.period for found in evidence):
             return None
-        calls = [turn for turn in self.past if turn.event == CALLED and self._is_current(turn)]
-        repeated = next((evidence for evidence in self.found if evidence.get("block") and "times" in evidence), None)
+        calls = [(turn, recorded_call(turn)) for turn in self.past if turn.event == CALLED]
+        current = [(turn, call) for turn, call in calls if (call.state, call.epoch) in self.snapshot.entered]
+        repeated = next((found for found in evidence if found.block and found.times), None)
         if repeated is None:
-            matching = [call for call in calls if self._is_failure(call)]
-            number = next((evidence.get("failures", 0) for evidence in self.found if evidence.get("tool")), 0)
+            matching = [turn for turn, call in current if self._is_failure(call)]
+            number = self._failures
         else:
-            block = [(entry.get("tool"), entry.get("arguments")) for entry in repeated["block"]]
-            matching = [call for call in calls if (call.payload["tool"], call.payload["arguments"]) in block]
-            number = repeated["times"] * len(block)
+            block = [(entry.tool, entry.arguments) for entry in repeated.block]
+            matching = [turn for turn, call in current if (call.tool, call.arguments) in block]
+            number = repeated.times * len(block)
         return matching[-number] if 0 < number <= len(matching) else None
 
-    def _is_current(self, call: PastTurn) -> bool:
-        return (call.payload.get("state"), call.payload.get("epoch")) in self.snapshot.entered
+    @property
+    def _failures(self) -> int:
+        """Number of failures of the tool that failed first in the evidence; 0 if unknown."""
+        return next((found.failures for found in self.report.evidence if found.tool), 0)
 
-    def _is_failure(self, call: PastTurn) -> bool:
-        payload = call.payload
-        is_refused = payload.get("error") == REFUSED and not payload.get("attempts", 1)
-        return not payload["ok"] and not is_refused and payload["tool"] in self.failed_tools
+    def _is_failure(self, call: RecordedCall) -> bool:
+        is_refused = call.error == REFUSED and not call.attempts
+        return not call.ok and not is_refused and call.tool in self.failed_tools
 
     def _before_moves(self, number: int) -> int | None:
         moves = [turn.version for turn in self._moves()]
@@ -176,11 +173,7 @@ class Scene:
 
         entered: states with the versions of these entries.
         """
-        return CallsMade(
-            turn
-            for turn in self.past
-            if turn.version > version or (turn.payload.get("state"), turn.payload.get("epoch")) in entered
-        )
+        return CallsMade(turn for turn in self.past if turn.version > version or _is_within(turn, entered))
 
     def kept_by(self, version: int, calls: CallsMade, allowed: Sequence[str] = ()) -> str:
         """Return why the agent must not roll back to a version; empty if it may.
@@ -200,7 +193,7 @@ class Scene:
 
     def _moves(self) -> Iterator[PastTurn]:
         """Yield the turns that moved the agent by the chart, oldest first."""
-        names = {entry.get("event") for entry in self.block}
+        names = {entry.event for entry in self.report.block}
         before: tuple[StateName, ...] = ()
         for turn in self.past:
             if not turn.event.startswith(_OWN) and (turn.configuration != before or turn.event in names):
@@ -224,31 +217,21 @@ def known_states(graph: AnyGraph, names: Sequence[StateName]) -> tuple[StateName
     return tuple(name for name in names if name in graph.nodes)
 
 
-def block_in(evidence: Payload) -> Sequence[Mapping[str, Any]]:
-    """Return the repeated moves and calls in the payload of a signal; empty without repeats."""
-    entries: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
-    return next((entry["block"] for entry in entries if entry.get("block")), ())
+def _is_within(turn: PastTurn, entered: Collection[tuple[StateName, int]]) -> bool:
+    """Return whether a turn recorded a call that an entry of a state made."""
+    call = recorded_call(turn)
+    return (call.state, call.epoch) in entered
 
 
-def moved_between(block: Sequence[Mapping[str, Any]]) -> tuple[StateName, ...]:
+def moved_between(block: Sequence[RepeatedEntry]) -> tuple[StateName, ...]:
     """Return the states that repeated moves enter and leave, without the constant states of other regions."""
-    moves = [entry["states"] for entry in block if entry.get("states")]
+    moves = [entry.states for entry in block if entry.states]
     states = dict.fromkeys(state for move in moves for state in move)
     moved = tuple(state for state in states if any(state not in move for move in moves))
     return moved or tuple(states)
 
 
-def where_found(graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload) -> tuple[StateName, ...]:
-    """Return the active leaves in the regions of the problem; empty if unknown.
-
-    evidence: payload of the signal; its `state` is the state of the invoke that reported the problem.
-    """
-    states = {*moved_between(block_in(evidence)), evidence.get("state")}
+def where_found(graph: AnyGraph, leaves: Sequence[StateName], report: SignalReport) -> tuple[StateName, ...]:
+    """Return the active leaves in the regions of the problem; empty if unknown."""
+    states = {*moved_between(report.block), report.state}
     return tuple(leaf for leaf in leaves if not states.isdisjoint((leaf, *graph.nodes[leaf].ancestors)))
-
-
-def failed_tools(evidence: Payload) -> tuple[str, ...]:
-    """Return the tools that failed or were called repeatedly, by the payload of a signal."""
-    entries: Sequence[Mapping[str, Any]] = evidence.get("evidence", ())
-    parts = (part for entry in entries for part in (entry, *entry.get("block", ())))
-    return tuple(dict.fromkeys(part["tool"] for part in parts if part.get("tool")))

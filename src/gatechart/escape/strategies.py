@@ -39,6 +39,7 @@ from gatechart.values.escapes import (
 from gatechart.values.frozen import fill, value
 from gatechart.values.lessons import Tally
 from gatechart.values.names import STARTED, Name, Payload, StateName, name_of
+from gatechart.values.payloads import mappings
 
 Brought: TypeAlias = Callable[[Any], BaseModel | Payload | None]
 """A function of the context that returns the payload for an entry point."""
@@ -418,6 +419,8 @@ def _text_for_people(scene: Scene) -> str:
 
 def _shown(scene: Scene) -> str:
     """Return the signal with its evidence, shortened."""
-    shown = json.dumps(scene.block or scene.found, ensure_ascii=False, default=str)
+    found = [*mappings(scene.evidence.get("evidence"))]
+    block = next((entry["block"] for entry in found if entry.get("block")), found)
+    shown = json.dumps(block, ensure_ascii=False, default=str)
     short = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[: _LONGEST_SHOWN - 1]}…"
-    return f"({scene.evidence.get('signal', '')}): {short}"
+    return f"({scene.report.signal}): {short}"

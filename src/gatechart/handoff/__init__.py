@@ -1,20 +1,7 @@
-"""The handoff of work to another agent: the packet, its lifecycle, and fallbacks. Values and pure functions."""
+"""The handoff of work to another agent: the packet, its messages, and what fills it."""
 
-from gatechart.graph.handoff import Fallbacks, Human, OtherGraph, SameTarget
-from gatechart.handoff.conversation import (
-    SUMMARY,
-    ConversationContext,
-    fields_for,
-    packet_of,
-    with_choice,
-    with_finding,
-)
-from gatechart.handoff.fallbacks import fallback_steps, fallbacks_of, next_offer, told_of_nobody
-from gatechart.handoff.filling import collisions, filling_values
-from gatechart.handoff.lifecycle import FINAL, LEGAL, check_change, illegal_change, is_open
-from gatechart.handoff.loops import MOST_HOPS, has_achieved, loop_in
+from gatechart.handoff.conversation import ConversationContext
 from gatechart.handoff.packet import (
-    SCHEMA_VERSION,
     Attempt,
     FallbackKind,
     FallbackStep,
@@ -32,67 +19,30 @@ from gatechart.handoff.packet import (
     ToolCall,
     packet_schema,
 )
-from gatechart.handoff.reading import UNREAD, PacketMigration, read_packet
-from gatechart.handoff.selections import (
-    awaits_choice,
-    best_of,
-    chosen_again,
-    declared_terms,
-    terms_with,
-    with_attempt,
-    with_selection,
-)
+from gatechart.handoff.reading import PacketMigration, read_packet
+from gatechart.values.handoffs import HandoffStatus, Mode, Reason
 
 __all__ = [
-    "FINAL",
-    "LEGAL",
-    "MOST_HOPS",
-    "SCHEMA_VERSION",
-    "SUMMARY",
-    "UNREAD",
     "Attempt",
     "ConversationContext",
     "FallbackKind",
     "FallbackStep",
-    "Fallbacks",
     "HandoffPacket",
-    "Human",
+    "HandoffStatus",
     "MediaPart",
     "Message",
     "Metadata",
-    "OtherGraph",
+    "Mode",
     "PacketMigration",
     "Part",
     "PathStep",
     "Priority",
     "ProviderMessage",
+    "Reason",
     "ReasoningStep",
-    "SameTarget",
     "SelectionTerms",
     "TextPart",
     "ToolCall",
-    "awaits_choice",
-    "best_of",
-    "check_change",
-    "chosen_again",
-    "collisions",
-    "declared_terms",
-    "fallback_steps",
-    "fallbacks_of",
-    "fields_for",
-    "filling_values",
-    "has_achieved",
-    "illegal_change",
-    "is_open",
-    "loop_in",
-    "next_offer",
-    "packet_of",
     "packet_schema",
     "read_packet",
-    "terms_with",
-    "told_of_nobody",
-    "with_attempt",
-    "with_choice",
-    "with_finding",
-    "with_selection",
 ]

@@ -33,7 +33,7 @@ def misfit(graph: AnyGraph, leaves: Iterable[StateName], memory: Memory = ()) ->
 def path_of(graph: AnyGraph, state: StateName) -> str:
     """Return the state with all its ancestors, outermost first.
 
-    >>> from gatechart.graph import State, StateTransitionGraph
+    >>> from gatechart import State, StateTransitionGraph
     >>> lamp = StateTransitionGraph("lamp", states=[State("ON", states=["DIM", "BRIGHT"])], entry_points=["ON"])
     >>> path_of(lamp, "DIM")
     'ON.DIM'

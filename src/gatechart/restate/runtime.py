@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 from weakref import WeakValueDictionary
 
 from gatechart.agent import Agent
+from gatechart.alerts.alarm_graph import alarmed
 from gatechart.alerts.graph import alerts_graph
 from gatechart.alerts.sinks import NO_ALERTS
 from gatechart.api.agents import (
@@ -35,26 +36,22 @@ from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.api.mail import DiscardCommand, FireTimerCommand, MailCommand, RetryCommand
 from gatechart.api.search import CountsCommand, FindCommand
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
+from gatechart.assembly.own_graphs import register_own_graphs
 from gatechart.errors.event import NoHandoffError, UnknownAgentError
 from gatechart.errors.operation import IncompatibleGraphError
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.lifecycle import is_open
 from gatechart.hosting.agent_journal import journal_cut, journal_page
-from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.breakers import breaker_page
 from gatechart.hosting.choosing import DirectoryChooser
 from gatechart.hosting.directory import Directory, OpenWork
 from gatechart.hosting.directory_verbs import DIRECTING, check_entries, directed
-from gatechart.hosting.examining import Examiner, finding_page
 from gatechart.hosting.idempotency import is_withdrawn
 from gatechart.hosting.lessons import forget_lessons
 from gatechart.hosting.migration import as_of_today
 from gatechart.hosting.own_agents import check_open
-from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, handoff_query, in_full
-from gatechart.hosting.schedule_graph import schedule_graph
-from gatechart.hosting.scheduling import SCHEDULING, scheduled
 from gatechart.hosting.search import agent_query, counted
 from gatechart.hosting.system import random_id
 from gatechart.hosting.turn_guard import OpenTurn
@@ -65,6 +62,8 @@ from gatechart.restate.journals import told_of
 from gatechart.restate.own_agents import EngineOwnAgents
 from gatechart.restate.state import MAIL, MAILS, SNAPSHOT, plain
 from gatechart.restate.terms import RESTATE, Names
+from gatechart.schedules.graph import schedule_graph
+from gatechart.schedules.home import SCHEDULING, scheduled
 from gatechart.stores.opening import open_store
 from gatechart.turn.arguments import (
     checked_addressee,
@@ -94,6 +93,7 @@ from gatechart.values.mail import Mail, Receipt
 from gatechart.values.names import WITHDRAWN, AgentId
 from gatechart.values.possibilities import AcceptedEvent
 from gatechart.values.queries import GraphCount, HistoryEntry, Page
+from gatechart.watchdog.examining import Examiner, finding_page
 from gatechart.watchdog.terms import WatchdogTerms
 
 _FRESH: Final = timedelta(seconds=1)  # after which the directory is read again

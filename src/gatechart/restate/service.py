@@ -20,21 +20,17 @@ from restate.server import install_shutdown_hook
 
 from gatechart.alerts.graph import alerts_graph, begin_sinks
 from gatechart.alerts.sinks import NO_ALERTS, Alerts
+from gatechart.assembly.own_graphs import register_own_graphs
 from gatechart.errors.outside import EngineRefusedError, EngineUnreachableError, ServiceAddressError
 from gatechart.errors.root import OutsideError
 from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.choosing import USUAL, Choosing, check_choosing
-from gatechart.hosting.examining import Examiner
 from gatechart.hosting.misplaced import report_misplaced
 from gatechart.hosting.own_agents import own_agents_of
-from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry, known_graph
-from gatechart.hosting.schedule_graph import schedule_graph
 from gatechart.hosting.search import declared_in
 from gatechart.hosting.tool_policies import gates_of
-from gatechart.hosting.watch_rounds import WatchRounds
-from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Store
 from gatechart.restate.agent_object import agent_object
 from gatechart.restate.auxiliary_objects import capacity_object, inbox_object, payload_object, room
@@ -44,11 +40,15 @@ from gatechart.restate.journals import journal_object, read_journal, write_entry
 from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
 from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
+from gatechart.schedules.graph import schedule_graph
 from gatechart.stores.opening import open_store
 from gatechart.tasks import start_task
 from gatechart.values.framework import SCHEDULE_GRAPH
 from gatechart.values.homes import Role
 from gatechart.values.tool_policies import PoliciesByTool
+from gatechart.watchdog.examining import Examiner
+from gatechart.watchdog.home import Watchdog
+from gatechart.watchdog.rounds import WatchRounds
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,6 @@ from gatechart.hosting.limits import Limits
 from gatechart.hosting.subscriptions import Feeds
 from gatechart.hosting.system import LONGEST_NAP_S
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.hosting.troubles import Troubles
 from gatechart.hosting.turn_guard import check_outside_turns, open_turn
 from gatechart.ports import Clock, Ids, Store
 from gatechart.runtime.telemetry import Telemetry
@@ -37,6 +36,7 @@ from gatechart.values.delays import Retry
 from gatechart.values.mail import Mail
 from gatechart.values.names import AgentId
 from gatechart.values.queries import HistoryEntry
+from gatechart.watchdog.troubles import Troubles
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,6 @@ from gatechart.hosting.group_commit import NOBODY_CAN_WRITE
 from gatechart.hosting.idempotency import AppliedIds, may_be_applied, turn_of, with_id
 from gatechart.hosting.invoke_host import check_not_over
 from gatechart.hosting.own_agents import check_open
-from gatechart.hosting.troubles import UNDOES, Trouble
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.kernel.select import Configuration
 from gatechart.runtime.core import Core, Surroundings
@@ -56,6 +55,7 @@ from gatechart.values.names import Name
 from gatechart.values.possibilities import AcceptedEvent
 from gatechart.values.queries import HistoryEntry
 from gatechart.values.secrets import shown
+from gatechart.watchdog.troubles import UNDOES, Trouble
 
 logger = logging.getLogger(__name__)
 

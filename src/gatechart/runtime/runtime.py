@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from gatechart.agent import Agent
+from gatechart.alerts.alarm_graph import alarmed
 from gatechart.alerts.graph import alerts_graph, begin_sinks
 from gatechart.alerts.sinks import NO_ALERTS, Alerts
 from gatechart.api.agents import ReadCommand, RollbackCommand, StartCommand, StartOnCommand
@@ -23,31 +24,24 @@ from gatechart.api.home import AgentHome
 from gatechart.api.lessons import ForgetLessonsCommand
 from gatechart.api.requests import execute_once
 from gatechart.api.watchdog import FindingsCommand, HostsCommand
+from gatechart.assembly.own_graphs import register_own_graphs
 from gatechart.errors.event import PayloadError, UndeclaredEventError
 from gatechart.errors.outside import OwnershipLostError
 from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.reading import PacketMigration
-from gatechart.hosting.alarms import alarmed
 from gatechart.hosting.choosing import USUAL, Choosing, DirectoryChooser, check_choosing
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import DIRECTING, directed
-from gatechart.hosting.examining import Examiner, finding_page, host_page
 from gatechart.hosting.group_commit import Committer
 from gatechart.hosting.lessons import LessonBook, forget_lessons
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import is_known
 from gatechart.hosting.misplaced import report_misplaced
-from gatechart.hosting.own_graphs import register_own_graphs
 from gatechart.hosting.registry import Registry
 from gatechart.hosting.retention import Age, Retention, pruning_of
-from gatechart.hosting.schedule_graph import schedule_graph
-from gatechart.hosting.scheduling import SCHEDULING, scheduled
-from gatechart.hosting.signs_of_life import Heart
 from gatechart.hosting.subscriptions import Feeds, Subscription
 from gatechart.hosting.system import SystemClock, random_id
 from gatechart.hosting.tool_policies import gates_of
-from gatechart.hosting.watch_rounds import WatchRounds
-from gatechart.hosting.watching import Watchdog
 from gatechart.ports import Clock, Ids, Requests, Store
 from gatechart.runtime.choices import StoredWork
 from gatechart.runtime.core import Core
@@ -58,6 +52,8 @@ from gatechart.runtime.own_agents import HostedOwnAgents
 from gatechart.runtime.requests import RequestServer
 from gatechart.runtime.standby import standing_by
 from gatechart.runtime.starting import Starter
+from gatechart.schedules.graph import schedule_graph
+from gatechart.schedules.home import SCHEDULING, scheduled
 from gatechart.stores.opening import checked_role, open_store
 from gatechart.turn.arguments import checked_addressee, checked_due, checked_id, checked_name, known_id, plain_payload
 from gatechart.values.agents import Outcome, Snapshot, Status
@@ -76,6 +72,10 @@ from gatechart.values.names import DEFAULT_URL, AgentId, Name
 from gatechart.values.possibilities import AcceptedEvent
 from gatechart.values.queries import Forgotten, HistoryEntry
 from gatechart.values.tool_policies import PoliciesByTool
+from gatechart.watchdog.examining import Examiner, finding_page, host_page
+from gatechart.watchdog.home import Watchdog
+from gatechart.watchdog.rounds import WatchRounds
+from gatechart.watchdog.signs_of_life import Heart
 from gatechart.watchdog.terms import WatchdogTerms
 
 logger = logging.getLogger(__name__)

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 
 from gatechart.alerts.sinks import Alerts
 from gatechart.errors.root import GatechartError
-from gatechart.hosting.signs_of_life import Heart
-from gatechart.hosting.watching import Watchdog
 from gatechart.ports import SignsOfLife, Store
 from gatechart.stores.opening import open_signs_of_life
 from gatechart.tasks import start_task
 from gatechart.values.alerts import AlertMessage
 from gatechart.values.findings import HealthFinding
 from gatechart.values.homes import Role
+from gatechart.watchdog.home import Watchdog
 from gatechart.watchdog.rules import found_hosts
+from gatechart.watchdog.signs_of_life import Heart
 
 logger = logging.getLogger(__name__)
 

@@ -1,36 +1,25 @@
-"""Choose the target for handed-on work: filters, scores, and an explanation of the choice. Pure."""
+"""Choose the target for work that is handed on: profiles, needs, scores, and learning from earlier choices."""
 
-from gatechart.selection.asking import problem_of, words_of_packet
+from gatechart.graph.selection import Best, NeedRule
 from gatechart.selection.choose import choose
 from gatechart.selection.embeddings import Embed, EmbeddingIndex, static_embeddings
-from gatechart.selection.explaining import MOST_BYTES, MOST_TOLD, explanation_json, explanation_of, needs_text
 from gatechart.selection.exploration import Exploring
-from gatechart.selection.features import spoken
 from gatechart.selection.learned import Learned
-from gatechart.selection.needs import first_needs, needs_of, terms_of
-from gatechart.selection.texts import LEAST, Likeness, TextIndex, index_of, texts_of
+from gatechart.selection.needs import terms_of
+from gatechart.values.profiles import Candidate, Hours, Needs, Profile
 
 __all__ = [
-    "LEAST",
-    "MOST_BYTES",
-    "MOST_TOLD",
+    "Best",
+    "Candidate",
     "Embed",
     "EmbeddingIndex",
     "Exploring",
+    "Hours",
     "Learned",
-    "Likeness",
-    "TextIndex",
+    "NeedRule",
+    "Needs",
+    "Profile",
     "choose",
-    "explanation_json",
-    "explanation_of",
-    "first_needs",
-    "index_of",
-    "needs_of",
-    "needs_text",
-    "problem_of",
-    "spoken",
     "static_embeddings",
     "terms_of",
-    "texts_of",
-    "words_of_packet",
 ]

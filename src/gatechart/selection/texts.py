@@ -119,7 +119,7 @@ def index_of(candidates: Iterable[Candidate]) -> TextIndex:
 def texts_of(candidate: Candidate) -> tuple[str, ...]:
     """Return the texts of a candidate: samples, each line of its text, and the names of capabilities and domains.
 
-    >>> from gatechart.values import Profile
+    >>> from gatechart.selection import Profile
     >>> profile = Profile(capabilities=("query_order",), samples=("where is it",))
     >>> texts_of(Candidate("orders.ASK", "orders", "ASK", profile=profile, text="Finds orders."))
     ('where is it', 'Finds orders.', 'query order')

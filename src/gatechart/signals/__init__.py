@@ -1,5 +1,6 @@
-"""Detectors of problems in an agent's behaviour, and presets of signals. Their base: `gatechart.values.detectors`."""
+"""Signals of problems in an agent's behaviour: detectors, presets, and the trail that detectors read."""
 
+from gatechart.graph.signals import Signal, Signals, answered
 from gatechart.signals.circles import GoesInCircles
 from gatechart.signals.failures import ErrorRate, RetriesOver, Same, ToolFailures, ToolRefusals
 from gatechart.signals.lacking import Lacks
@@ -10,6 +11,7 @@ from gatechart.signals.presets import Preset, handing_on, looping
 from gatechart.signals.questions import SameQuestion
 from gatechart.signals.repeats import Repeats, SameCall
 from gatechart.signals.said import Keywords, UserAsked
+from gatechart.values.detectors import AnyOf, Detector, Look
 from gatechart.values.trail import (
     CALLED,
     MOVED,
@@ -38,12 +40,15 @@ __all__ = [
     "SAID",
     "TROUBLE",
     "WAITED",
+    "AnyOf",
     "Called",
     "Confidence",
+    "Detector",
     "ErrorRate",
     "GoesInCircles",
     "Keywords",
     "Lacks",
+    "Look",
     "Moved",
     "NoProgress",
     "Noted",
@@ -60,12 +65,15 @@ __all__ = [
     "SameCall",
     "SameQuestion",
     "Sentiment",
+    "Signal",
+    "Signals",
     "ToolFailures",
     "ToolRefusals",
     "TrailEntry",
     "UserAsked",
     "VisitsOver",
     "Waited",
+    "answered",
     "handing_on",
     "looping",
 ]

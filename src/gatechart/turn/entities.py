@@ -11,9 +11,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from gatechart.context import LISTED
 from gatechart.errors.event import PayloadError
-from gatechart.graph import packet_fields
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.graph import AnyGraph
+from gatechart.graph.packet_fields import packet_fields
 from gatechart.handoff.filling import collisions
 from gatechart.handoff.packet import HandoffPacket
 from gatechart.secrets import MASK, describes_secrets, has_secrets, hidden

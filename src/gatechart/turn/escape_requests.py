@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gatechart.escape.attempts import Tactic, found_first, tactic_for, with_asked
-from gatechart.escape.scene import failed_tools
 from gatechart.graph.escape import EscapePlan
 from gatechart.graph.graph import AnyGraph
 from gatechart.turn.macrostep import Macrostep
@@ -16,6 +15,7 @@ from gatechart.values.escapes import ESCAPE_DUE
 from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
 from gatechart.values.names import TRAIL, Payload, StateName
+from gatechart.values.signal_reports import signal_report
 
 if TYPE_CHECKING:  # a runtime without tools need not import them
     from gatechart.tools.toolbox import ToolBox
@@ -53,7 +53,7 @@ def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, serv
 
     found: the signal's payload. services: the home's services, whose tools may have plans.
     """
-    return tactic_for(graph, leaves, found, _own_plans(services, failed_tools(found)))
+    return tactic_for(graph, leaves, found, _own_plans(services, signal_report(found).failed_tools))
 
 
 def has_plans(graph: AnyGraph, services: Any) -> bool:

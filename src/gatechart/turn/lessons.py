@@ -26,8 +26,8 @@ def attempt_lesson(scene: Scene) -> Send:
     tools = _tally((call.tool, call.ok) for call in calls)
     errors = _tally((f"{call.tool} {call.error}", False) for call in calls if not call.ok and call.error)
     failed = scene.failed_states
-    block = (step for step in scene.block if step.get("event"))
-    moves = (f"{step['event']} --> {state}" for step in block for state in step["states"] if state in failed)
+    block = (step for step in scene.report.block if step.event)
+    moves = (f"{step.event} --> {state}" for step in block for state in step.states if state in failed)
     places = _tally((name, False) for name in dict.fromkeys((*failed, *moves)))
     uses = [(call, capability) for call in calls for capability in scene.tool(call.tool).capabilities]
     failures = ((f"{capability} {call.error}", False) for call, capability in uses if not call.ok and call.error)

@@ -40,7 +40,7 @@ def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, in
     The text is cut once it is longer than the signals allow, or once the appended lines exceed a quarter of the lines
     kept: a store writes the whole text with each turn, so lines that no detector reads any more cost time.
 
-    >>> from gatechart.values import Trail
+    >>> from gatechart.values.trail import Trail
     >>> grown(Trail("mA\n"), "mB\nmC\n", 2, bounds_of(Signals((), states=2, most_bytes=8)))
     ('mB\nmC\n', 0)
     """

@@ -17,14 +17,13 @@ from gatechart import (
     Handoff,
     HandoffPacket,
     Human,
-    Mode,
-    Reason,
     SameTarget,
     State,
     StateTransitionGraph,
     Transition,
     Turn,
 )
+from gatechart.handoff import Mode, Reason
 from statecharts.service_desk import actions
 from statecharts.service_desk.context import DeskContext, Request, TurnBegun
 from statecharts.service_desk.graph import service_desk

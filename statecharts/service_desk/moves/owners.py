@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from gatechart import HandoffStatus, Mode, Runtime
+from gatechart import Runtime
+from gatechart.handoff import HandoffStatus, Mode
 from gatechart.results import HandoffRecord, HistoryEntry
 
 Histories = Mapping[str, Sequence[HistoryEntry]]  # by agent

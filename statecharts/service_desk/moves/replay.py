@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gatechart import Agent, HandoffStatus, Mode, Runtime, StateTransitionGraph
+from gatechart import Agent, Runtime, StateTransitionGraph
 from gatechart.contrib.human_desk import human_desk
 from gatechart.errors import EventError
+from gatechart.handoff import HandoffStatus, Mode
 from gatechart.results import HandoffRecord
 from statecharts.service_desk.catalogue import Catalogue, read_catalogue
 from statecharts.service_desk.context import Request

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gatechart import Mode
+from gatechart.handoff import Mode
 from gatechart.results import HandoffRecord
 from statecharts.service_desk.moves.owners import Ledger, accepted
 from statecharts.service_desk.moves.replay import Played

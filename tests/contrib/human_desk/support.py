@@ -3,11 +3,11 @@
 import asyncio
 from datetime import UTC, datetime
 
-from gatechart import EntryPoint, State, StateTransitionGraph, Transition
+from gatechart import ConversationContext, EntryPoint, State, StateTransitionGraph, Transition
 from gatechart.contrib.human_desk import human_desk
-from gatechart.graph import Handoff
-from gatechart.handoff import ConversationContext, ToolCall, read_packet
-from gatechart.values import HandoffStatus
+from gatechart.graph.handoff import Handoff
+from gatechart.handoff import ToolCall, read_packet
+from gatechart.values.handoffs import HandoffStatus
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 

@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from gatechart import Handoff, Profile, Runtime, Status
+from gatechart import Handoff, Runtime, Status
 from gatechart.checks import check
 from gatechart.contrib.human_desk import ENTRY_POINTS, RANKS, SubtaskStatus, desk, human_desk
 from gatechart.handoff import Priority
+from gatechart.selection import Profile
 from gatechart.testing import VirtualClock
-from gatechart.values import HandoffStatus, Mode, Reason
+from gatechart.values.handoffs import HandoffStatus, Mode, Reason
 from tests.contrib.human_desk.support import (
     NOON,
     accepted,

@@ -7,7 +7,7 @@ import pytest
 from gatechart.contrib.scxml.expressions import ExpressionError, expression, location
 from gatechart.contrib.scxml.scope import EvaluationError, Scope, data_of, payload_of
 from gatechart.testing.clock import VirtualClock
-from gatechart.values import Event
+from gatechart.values.agents import Event
 
 
 def scope(**variables):

@@ -9,7 +9,7 @@ from gatechart import AgentContext, EntryPoint, Runtime
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.scxml import read
 from gatechart.errors import InvalidGraphError, MicrostepLimitError
-from gatechart.graph import ANY
+from gatechart.graph.definition import ANY
 from gatechart.testing import VirtualClock
 from gatechart.testing.rehearsal import rehearse
 

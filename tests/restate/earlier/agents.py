@@ -16,11 +16,11 @@ from pathlib import Path
 import restate
 from pydantic import Field
 
-from gatechart import ANY, AgentContext, Invoke, Migration, State, StateTransitionGraph, Transition
-from gatechart.graph import Accepts
-from gatechart.handoff import ConversationContext, Fallbacks, SameTarget
+from gatechart import ANY, AgentContext, ConversationContext, Invoke, Migration, State, StateTransitionGraph, Transition
+from gatechart.graph.handoff import Accepts, Fallbacks, SameTarget
 from gatechart.restate import Terms, serving
-from gatechart.values import Retry, Side
+from gatechart.values.delays import Retry
+from gatechart.values.handoffs import Side
 
 SOON_S = 60
 """Timers and waits of this length outlive the filling, and are over when the archive is used."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatechart import ANY, EntryPoint, Invoke, State, StateTransitionGraph, Transition
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from statecharts.customer_service.actions import (
     count_solution,
     drop_solution,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
-from gatechart.graph import Then
+from gatechart.graph.definition import Then
 from statecharts.leave_approval.actions import (
     has_answered_rejection,
     has_enough_days,

@@ -16,7 +16,9 @@ from gatechart.stores import MemoryStore, open_store, upgrade_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing.records import lives, started
-from gatechart.values import Query, Role, Status
+from gatechart.values.agents import Status
+from gatechart.values.homes import Role
+from gatechart.values.queries import Query
 
 BOTH = pytest.mark.parametrize("role", [Role.OWNER, Role.READER])
 

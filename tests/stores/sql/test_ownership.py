@@ -14,7 +14,7 @@ from gatechart.errors import OwnershipLostError, StoreOwnedError
 from gatechart.stores import open_store
 from gatechart.stores.sql.sqlite import _Lock
 from gatechart.testing.records import COMMITTED, going_on, started, verdicts
-from gatechart.values import Role
+from gatechart.values.homes import Role
 
 
 def epoch_of(path):

@@ -31,7 +31,10 @@ from gatechart.stores.sql.postgres_session import END_HOLDER, HOLDER, LOCK
 from gatechart.testing.errands import kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
-from gatechart.values import MailEnd, MailStatus, Posting, Query, Role, Verdict
+from gatechart.values.commits import MailEnd, Posting, Verdict
+from gatechart.values.homes import Role
+from gatechart.values.mail import MailStatus
+from gatechart.values.queries import Query
 from tests.postgres import NoServerError, Server
 from tests.stores.sql.earlier import set_back
 

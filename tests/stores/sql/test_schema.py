@@ -27,7 +27,10 @@ from gatechart.stores.sql.columns import from_us
 from gatechart.stores.sql.tables import metadata
 from gatechart.testing.errands import acting, kept, letter, minutes, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
-from gatechart.values import Event, HistoryEntry, Pruning, Role, Status, TurnRecord
+from gatechart.values.agents import Event, Status
+from gatechart.values.commits import TurnRecord
+from gatechart.values.homes import Role
+from gatechart.values.queries import HistoryEntry, Pruning
 from tests.stores.sql.earlier import set_back
 
 NEWEST, LATER = schema.NEWEST, f"{int(schema.NEWEST) + 1:04}"

@@ -20,17 +20,11 @@ from gatechart.stores.sql.search import found_rows
 from gatechart.testing.errands import call_of, calling, invoked, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, going_on, lives, started, verdicts
 from gatechart.testing.requests_contract import FIRST
-from gatechart.values import (
-    Condition,
-    HandoffQuery,
-    HandoffStatus,
-    MailEnd,
-    MailQuery,
-    Order,
-    Query,
-    Role,
-    StepRecord,
-)
+from gatechart.values.commits import MailEnd, StepRecord
+from gatechart.values.handoffs import HandoffQuery, HandoffStatus
+from gatechart.values.homes import Role
+from gatechart.values.queries import MailQuery, Order, Query
+from gatechart.values.search import Condition
 
 SOUGHT = Query("g", where=(Condition("n", ("tAda",)),))
 FULL = 2

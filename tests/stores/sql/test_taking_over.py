@@ -19,7 +19,8 @@ from gatechart.errors import (
 from gatechart.stores import open_store
 from gatechart.stores.sql import ownership
 from gatechart.testing.records import COMMITTED, started, verdicts
-from gatechart.values import Query, Role
+from gatechart.values.homes import Role
+from gatechart.values.queries import Query
 from tests.homes import POSTGRESQL
 from tests.postgres import state_of
 

@@ -27,7 +27,7 @@ from gatechart.errors.event import (
 from gatechart.errors.operation import ElsewhereError
 from gatechart.hosting.own_agents import OwnAgents
 from gatechart.hosting.registry import Registry
-from gatechart.hosting.schedule_graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
+from gatechart.schedules.graph import CHANGE, PAUSE, RESUME, RUN, Terms, schedule_of
 from gatechart.turn.arguments import checked_new_id, fit_payload
 from gatechart.values.agents import Snapshot, Status
 from gatechart.values.delays import delay_text

@@ -14,13 +14,13 @@ from typing import Final
 
 from gatechart.errors.outside import OwnershipLostError
 from gatechart.errors.root import OutsideError
-from gatechart.hosting.process_usage import usage_of
 from gatechart.hosting.system import random_id
 from gatechart.ports import SignsOfLife
 from gatechart.tasks import start_task
 from gatechart.values.homes import Role
 from gatechart.values.hosts import HostRecord
 from gatechart.values.names import Payload
+from gatechart.watchdog.process_usage import usage_of
 
 logger = logging.getLogger(__name__)
 

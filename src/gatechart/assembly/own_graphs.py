@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from gatechart.alerts.alarm_graph import alarm_graph
 from gatechart.graph.graph import AnyGraph
-from gatechart.hosting.alarms import alarm_graph
 from gatechart.hosting.directory_graph import directory_graph
 from gatechart.hosting.lessons import lessons_graph
 from gatechart.hosting.registry import Registry
-from gatechart.hosting.watchdog_graph import watchdog_graph
-from gatechart.hosting.watching import Watchdog
 from gatechart.values.framework import ALARM_GRAPH, ALERTS_GRAPH, DIRECTORY_GRAPH, LESSONS_GRAPH, WATCHDOG_GRAPH
+from gatechart.watchdog.graph import watchdog_graph
+from gatechart.watchdog.home import Watchdog
 
 
 def register_own_graphs(registry: Registry, alerts: Callable[[], AnyGraph], watchdog: Watchdog | None = None) -> None:

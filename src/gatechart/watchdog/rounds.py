@@ -13,15 +13,15 @@ from gatechart.errors.operation import RuntimeClosedError
 from gatechart.errors.outside import OwnershipLostError
 from gatechart.errors.root import GatechartError, OutsideError
 from gatechart.graph.graph import AnyGraph
-from gatechart.hosting.examining import Examiner
 from gatechart.hosting.own_agents import OwnAgents, check_own
 from gatechart.hosting.registry import Registry
-from gatechart.hosting.watchdog_graph import ACTED, LOOKED, OpenFinding, WatchdogContext
-from gatechart.hosting.watching import Watchdog
 from gatechart.kernel.select import Configuration, awaited_events, matches
 from gatechart.values.findings import FOUND, HealthFinding, has_lasted
 from gatechart.values.framework import WATCHDOG_AGENT, WATCHDOG_GRAPH
 from gatechart.values.names import AgentId
+from gatechart.watchdog.examining import Examiner
+from gatechart.watchdog.graph import ACTED, LOOKED, OpenFinding, WatchdogContext
+from gatechart.watchdog.home import Watchdog
 from gatechart.watchdog.terms import Act
 
 logger = logging.getLogger(__name__)

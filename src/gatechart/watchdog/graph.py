@@ -11,7 +11,6 @@ from gatechart.escape.restarts import asked_restart
 from gatechart.graph.definition import EntryPoint, Transition
 from gatechart.graph.events import EventType
 from gatechart.graph.graph import AnyGraph, FrameworkGraph
-from gatechart.hosting.watching import Watchdog
 from gatechart.turn.alerts import alert_effects
 from gatechart.turn.turn_context import Turn, log_of
 from gatechart.values.agents import Event
@@ -21,6 +20,7 @@ from gatechart.values.escapes import ESCAPE_DUE
 from gatechart.values.findings import FOUND, FindingKind, has_lasted
 from gatechart.values.framework import WATCHDOG_GRAPH
 from gatechart.values.names import FRAMEWORK, AgentId, Payload
+from gatechart.watchdog.home import Watchdog
 from gatechart.watchdog.terms import Act
 
 LOOKED, ACTED = f"{FRAMEWORK}looked", f"{FRAMEWORK}acted"

@@ -1,0 +1,1 @@
+"""Assembly: the few modules that know all features."""
