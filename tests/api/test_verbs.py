@@ -170,7 +170,7 @@ async def on_agent(verbs, reason):
 @pytest.mark.parametrize("verb", list(WITH_A_REASON))
 async def test_a_blank_reason_is_refused_and_nothing_is_changed(verb, reason, verbs):
     await verbs.start("lamp", at="ON", agent_id="a")
-    with pytest.raises(PayloadError, match=r"says nothing.*a text that says why"):
+    with pytest.raises(PayloadError, match=r"is blank.*a text with the reason"):
         await WITH_A_REASON[verb](verbs, reason)
     assert (await verbs.read("a")).version == 1
 

@@ -201,8 +201,8 @@ def test_what_was_tried_before_is_told_where_nobody_is_left(folder, gatechart):
     gatechart("directory", "register", "anna", "human_desk", "--at", "HIGH", "--person", *app)
     failed = gatechart("handoff", "o-1", "--to", "anna", "--wait", *app)
     assert failed.code == 1
-    assert "anna is left out by refused: it has had the offer" in failed.out
-    assert re.search(r"failed before +human_desk at HIGH: no capacity", failed.out)
+    assert "anna is left out by refused: it already had the offer" in failed.out
+    assert re.search(r"in vain +human_desk at HIGH: no capacity", failed.out)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ async def test_a_handoff_is_shown_with_what_was_handed_over(runtime):
 async def test_a_choice_of_nobody_is_shown_with_its_reasons_and_leads_to_the_next_attempt(runtime):
     nobody, taken = await ask(runtime, "My fridge hums")
     html = await shown(handoff_page, runtime, handoff_id=nobody.id)
-    assert ["refunds.WORKING", "rule: no rule says what the work needs"] in rows_of(html)
+    assert ["refunds.WORKING", "rule: no rule applies to the work"] in rows_of(html)
     assert f'href="/console/handoffs/{taken.id}"' in html
     assert ["human", "people at WORKING"] in rows_of(html)
 

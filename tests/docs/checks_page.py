@@ -23,9 +23,7 @@ def table() -> str:
     rows = (
         f"| {rule.code} | {rule.severity} | {rule.meaning} | {' '.join(rule.explanation.split())} |" for rule in RULES
     )
-    return "\n".join(
-        ["| code | severity | what is found | when, and what is left alone |", "| --- | --- | --- | --- |", *rows]
-    )
+    return "\n".join(["| code | severity | finding | conditions and exceptions |", "| --- | --- | --- | --- |", *rows])
 
 
 if __name__ == "__main__":

@@ -391,7 +391,7 @@ def test_a_graph_reads_the_context_of_a_snapshot_as_its_type_and_read_only() -> 
 def test_a_graph_refuses_a_snapshot_whose_context_is_of_another_type() -> None:
     graph = StateTransitionGraph("g", context=Trail, states=["A"], entry_points=["A"])
     snapshot = Snapshot("a", "g", "1", "f", ("A",), '{"customer":"Ada"}', 1, Status.ACTIVE)
-    with pytest.raises(IncompatibleGraphError, match="its context is no Trail: customer"):
+    with pytest.raises(IncompatibleGraphError, match="its context is not a valid Trail: customer"):
         graph.context_of(snapshot)
 
 

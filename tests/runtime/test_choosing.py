@@ -174,7 +174,7 @@ async def test_a_later_turn_asks_nobody_of_the_group_of_the_delegate_that_failed
         (
             {"achieved": lambda context, event: "the address was checked"},
             "west",
-            {"asks.TALKING": "asking: its graph asks, and may have begun there"},
+            {"asks.TALKING": "asking: the agent that asks is of this graph, and may have started here"},
         ),
         ({"reason": "tool failure"}, "east", {"asks.TALKING": "asking", "west.WORKING": "group: coast has failed"}),
     ],
@@ -600,8 +600,8 @@ async def test_what_is_asked_in_code_is_chosen_alike(place):
 @pytest.mark.parametrize(
     ("wanted", "why_not"),
     [
-        ({"at": "WORKING"}, "its target is chosen, and it has at= or agent="),
-        ({"agent": "a"}, "its target is chosen, and it has at= or agent="),
+        ({"at": "WORKING"}, "its target is to be chosen, but at= or agent= names one"),
+        ({"agent": "a"}, "its target is to be chosen, but at= or agent= names one"),
         ({"to": Best(filters=[is_senior])}, "no filter is named 'is_senior'"),
         ({"fallbacks": Fallbacks(Best(scorers={by_name: 1.0}))}, "no scorer is named 'by_name'"),
     ],

@@ -69,8 +69,8 @@ async def test_whom_a_thousand_handoffs_at_once_leave_no_place_for_is_told_why_n
                 assert {each.status for each in (*refused, nobody)} == {REJECTED}
                 fell = {each.id: each.fell for each in explanation_of(nobody.choice).judged}
                 assert {each.target_graph for each in refused} == {
-                    name.partition(".")[0] for name, why in fell.items() if why == "refused: it has had the offer"
+                    name.partition(".")[0] for name, why in fell.items() if why == "refused: it already had the offer"
                 }
-                assert set(fell.values()) <= {"refused: it has had the offer", "place: 10 of 10 places taken"}
+                assert set(fell.values()) <= {"refused: it already had the offer", "place: 10 of 10 places taken"}
                 assert len(fell) == 60
                 assert agent.context.told[-1]["reason"] == "no match"

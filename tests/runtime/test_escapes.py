@@ -277,6 +277,6 @@ async def test_what_a_strategy_yields_that_is_no_way_is_passed_over_with_the_rea
         agent = await runtime.start("ring", at="A")
         await go_round(agent)
         [attempt] = await attempts(agent)
-        why = "'E' is no way; yield one of gatechart.values, such as EnterAt(...)"
+        why = "'E' is not an escape route; yield one from gatechart.values, such as EnterAt(...)"
         assert attempt.event.payload["passed"] == [{"strategy": "guess", "why": why}]
         assert attempt.target == ("E",)

@@ -176,7 +176,7 @@ def test_a_target_that_had_the_offer_does_not_get_it_again() -> None:
     anna, bert = (replaced(door(name), graph="desk", entry_point="NEW") for name in ("anna", "bert"))
     choice = chosen_of(BY_PERFORMANCE, door("a.A"), anna, bert, packet=HandoffPacket(attempts=attempts))
     assert choice.candidate is bert
-    assert fell(choice) == {"a.A": "refused: it has had the offer", "anna": "refused: it has had the offer"}
+    assert fell(choice) == {"a.A": "refused: it already had the offer", "anna": "refused: it already had the offer"}
 
 
 def test_an_offer_to_an_agent_leaves_out_that_agent_alone() -> None:
@@ -269,7 +269,7 @@ def test_whoever_is_named_needs_no_near_text_and_may_be_excluded() -> None:
 def test_why_none_of_those_that_are_named_gets_it_is_told_of_each() -> None:
     anna, other = door("anna", is_open=False), door("b.A")
     told = chosen_of(Best(entries=("anna", "bert")), anna, other).explanation.details
-    assert told == "anna is left out by open: closed; bert is not there"
+    assert told == "anna is left out by open: closed; bert is not in the directory"
 
 
 def test_no_rule_that_applies_is_no_match_where_no_text_can_tell() -> None:
@@ -278,7 +278,7 @@ def test_no_rule_that_applies_is_no_match_where_no_text_can_tell() -> None:
         Best(rules=rule, order="load"), door("a.A"), packet=HandoffPacket(current_problem="a fridge to repair")
     )
     assert choice.candidate is None
-    assert fell(choice) == {"a.A": "rule: no rule says what the work needs"}
+    assert fell(choice) == {"a.A": "rule: no rule applies to the work"}
     assert choice.explanation.details == "none of 1 fits; left out by rule 1"
     assert winner(Best(Needs(tier=1), rules=rule, order="load"), door("a.A")) == "a.A"
 
@@ -362,7 +362,7 @@ def test_an_explanation_tells_of_a_hundred_and_counts_the_rest() -> None:
 
 def test_an_empty_directory_matches_nothing() -> None:
     choice = chosen_of(Best())
-    assert (choice.candidate, choice.explanation.details) == (None, "nobody is in the directory")
+    assert (choice.candidate, choice.explanation.details) == (None, "the directory is empty")
 
 
 candidates = st.lists(

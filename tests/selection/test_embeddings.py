@@ -81,10 +81,10 @@ def test_opposite_vectors_fit_no_less_than_not_at_all():
         ([], "4 texts were embedded as 0 vectors"),
         ([[1.0]] * 3 + [[1.0, 2.0]], "as 1 numbers and as 2"),
         ([[1.0]] * 3 + [[math.nan]], "not finite"),
-        ([["a"]] * 4, "something else than numbers"),
-        ([[10**400]] * 4, "something else than numbers"),
-        ([None] * 4, "something else than numbers"),
-        (None, "something else than numbers"),
+        ([["a"]] * 4, "values that are not numbers"),
+        ([[10**400]] * 4, "values that are not numbers"),
+        ([None] * 4, "values that are not numbers"),
+        (None, "values that are not numbers"),
     ],
 )
 def test_what_are_no_vectors_is_refused_with_the_reason(returned, told):
@@ -161,7 +161,7 @@ def test_a_static_model_in_a_folder_compares_texts(folder):
 
 def test_a_folder_without_a_static_model_is_refused_and_nothing_is_downloaded(tmp_path):
     pytest.importorskip("model2vec")
-    with pytest.raises(EmbeddingError, match=r"there is no static model in .*; name a folder"):
+    with pytest.raises(EmbeddingError, match=r"there is no static model in .*; pass a folder"):
         static_embeddings(tmp_path)
 
 

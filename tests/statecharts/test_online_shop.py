@@ -255,7 +255,7 @@ async def test_a_fridge_to_repair_matches_nobody_and_goes_to_people_who_know_abo
     assert person.snapshot.graph == "human_desk"
     nobody, taken = await shop.handoffs(source=greeter.id)
     assert (nobody.status, nobody.reason) == (HandoffStatus.REJECTED, "knowledge gap")
-    assert {each.fell for each in why(nobody).judged} == {"rule: no rule says what the work needs"}
+    assert {each.fell for each in why(nobody).judged} == {"rule: no rule applies to the work"}
     assert (taken.status, taken.entry_point, taken.request) == (HandoffStatus.ACCEPTED, "NORMAL", nobody.id)
     (attempt,) = taken.packet["attempts"]
     assert (attempt["obstacle"], attempt["details"]) == ("no match", why(nobody).details)

@@ -101,7 +101,7 @@ async def test_a_plain_function_that_returns_a_coroutine_is_told_to_be_async() -
 
     graph = graph_of(Transition("A", "GO", "B", actions=forgetful))
     error = await failing(graph, (await started(graph)).snapshot)
-    assert error.raised == "TypeError: forgetful returned something to await; declare it with async def"
+    assert error.raised == "TypeError: forgetful returned an awaitable; declare it with async def"
 
 
 async def test_a_plain_function_that_returns_a_future_is_told_to_be_async() -> None:

@@ -51,7 +51,7 @@ def test_mail_that_fails_again_in_the_same_way_is_logged_without_its_traceback(
         failing = after_failure(failing, ValueError(problem), NOW, broken, "desk")
     assert failing.status is MailStatus.DEAD
     assert [record.exc_info is not None for record in caplog.records] == [True, False, True, False]
-    again = "mail failed, and is tried again: M1 (mail 1) of agent a, graph desk, attempt"
+    again = "mail failed, and will be retried: M1 (mail 1) of agent a, graph desk, attempt"
     assert [record.message for record in caplog.records] == [
         f"{again} 1: ValueError: it broke",
         f"{again} 2: ValueError: it broke",

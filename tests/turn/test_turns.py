@@ -557,7 +557,7 @@ async def test_a_stored_context_that_the_graph_cannot_read_is_left_as_it_is() ->
     with pytest.raises(IncompatibleGraphError) as caught:
         await take_turn(graph, foreign, happened("GO"))
     assert caught.value.agent_id == "agent-1"
-    assert caught.value.problem == "its context is no Trail: other: Extra inputs are not permitted"
+    assert caught.value.problem == "its context is not a valid Trail: other: Extra inputs are not permitted"
 
 
 # Entry points at the start of an agent.

@@ -305,7 +305,7 @@ class StateTransitionGraph(Generic[ContextT]):
         try:
             return read_only_context(self.context, snapshot.context_text)
         except ValidationError as error:
-            problem = f"its context is no {self.context.__name__}: {'; '.join(problems_of(error))}"
+            problem = f"its context is not a valid {self.context.__name__}: {'; '.join(problems_of(error))}"
             raise IncompatibleGraphError(snapshot.agent_id, self.name, problem) from error
 
 

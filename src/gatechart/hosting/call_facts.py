@@ -1,4 +1,4 @@
-"""What the trail of an agent that may go back over its calls is told of them: how they are taken back, their keys."""
+"""Facts about calls for the trail of an agent that may roll back past them: their arguments and how to undo them."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from gatechart.values.secrets import revealed
 
 
 def shown(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:
-    """Return the arguments of a call as JSON values, with a mask in place of each secret: of its type or the schema."""
+    """Return the arguments of a call as JSON values. Masks each secret that its type or the schema declares."""
     masked: Payload = hidden(kept(tool, read, written))
     return masked
 
 
 def kept(tool: AnyTool, read: Mapping[str, Any], written: Payload) -> Payload:
     """Return the arguments of a call as JSON values, with each secret marked."""
-    found: Payload = marked_by(tool.takes.schema, marked(read, written))
-    return found
+    arguments: Payload = marked_by(tool.takes.schema, marked(read, written))
+    return arguments
 
 
 def undo_of(
     box: ToolBox, tool: AnyTool, read: Mapping[str, Any], value: str | None, digest: Callable[[Payload], str]
 ) -> Payload | None:
-    """Return the call that takes a call back: its tool, its arguments and their digest; None if there is none.
+    """Return the call that undoes a call: its tool, its arguments and their digest; None if there is none.
 
-    Its arguments are found by name: in the result, if that is an object, and then among the arguments of the call. A
-    result of another kind is the argument of a tool that takes only one. read: arguments of the call. value: its
-    result, as JSON text.
+    Looks up its arguments by name: in the result, if that is an object, and then among the arguments of the call. A
+    result that is not an object becomes the argument of a tool that takes only one. read: arguments of the call.
+    value: its result, as JSON text.
     """
     other = box.get(tool.undo) if tool.undo else None
     if other is None:
@@ -41,11 +41,12 @@ def undo_of(
     result = json.loads(value or "null")
     arguments = _picked(other, kept(tool, read, tool.takes.written(read)), result)
     try:
-        taken = other.takes.read(revealed(arguments))
+        undo_arguments = other.takes.read(revealed(arguments))
     except ArgumentsMisfitError:
         return None
     stored = marked_by(other.takes.schema, arguments)
-    return {"tool": other.name, "arguments": stored, "digest": digest(shown(other, taken, other.takes.written(taken)))}
+    masked = shown(other, undo_arguments, other.takes.written(undo_arguments))
+    return {"tool": other.name, "arguments": stored, "digest": digest(masked)}
 
 
 def _picked(other: AnyTool, arguments: Payload, result: Any) -> Payload:

@@ -1,4 +1,4 @@
-"""Waits of invocations that survive their process: the moment is recorded first, and a repeat waits for the rest."""
+"""Waits that survive the process: an invocation records when the wait ends, and a repeat waits for the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gatechart.values.names import Payload
 
 
 class WaitHost(Protocol):
-    """What waits by a clock."""
+    """A clock to wait by."""
 
     def now(self) -> datetime:
         """Return the current time, aware, in UTC."""
@@ -27,13 +27,13 @@ class WaitHost(Protocol):
 
 
 class Waits:
-    """The durable waits of one attempt, or those between attempts.
+    """The durable waits within one attempt, or between attempts.
 
-    Each belongs inside a block of `Idleness.busy`, except those between attempts, when no function is under way.
+    Wait inside a block of `Idleness.busy`, except between attempts, when no function is running.
     """
 
     def __init__(self, host: WaitHost, journal: InvokeJournal, idleness: Idleness) -> None:
-        """host: whose clock counts. journal: where moments are recorded. idleness: what is told of each wait."""
+        """host: whose clock counts. journal: where moments are recorded. idleness: notified of each wait."""
         self._host = host
         self._journal = journal
         self._idleness = idleness
@@ -41,10 +41,10 @@ class Waits:
     async def until_over(
         self, name: str, wait_s: float, facts: Payload | None = None, replaces: Sequence[str] = ()
     ) -> None:
-        """Wait so many seconds from the first time that the invocation came to this wait.
+        """Wait until `wait_s` seconds after the invocation first reached this wait.
 
-        name: a mark. facts: what is recorded with the moment. replaces: marks that are forgotten then. Raises
-        InvocationOverError if the state has been left.
+        name: a mark. facts: recorded with the moment. replaces: marks to delete when the moment is recorded. Raises
+        InvocationOverError if the agent has left the state.
         """
         text = self._journal.recorded(name)
         if text is None:
@@ -54,7 +54,7 @@ class Waits:
         await self._rest(text)
 
     def ends(self, name: str) -> datetime | None:
-        """Return the recorded moment at which a wait ends; None if the invocation did not come to it."""
+        """Return the recorded moment when a wait ends; None if the invocation did not reach the wait."""
         text = self._journal.recorded(name)
         return None if text is None else datetime.fromisoformat(json.loads(text)["until"])
 
@@ -63,7 +63,7 @@ class Waits:
         return await self._counted(partial(self._try, step))
 
     async def before_next(self, step: str, failed: int, wait_s: float) -> None:
-        """Record that so many tries of a step have failed, and wait before the next. Raises InvocationOverError."""
+        """Record how many tries of a step have failed, and wait before the next. Raises InvocationOverError."""
         await self._before(partial(self._try, step), failed, wait_s)
 
     async def attempts(self) -> int:
@@ -72,7 +72,7 @@ class Waits:
             return await self._counted(_attempt)
 
     async def before_next_attempt(self, failed: int, wait_s: float) -> None:
-        """Record that so many attempts have failed, and wait before the next. Raises InvocationOverError."""
+        """Record how many attempts have failed, and wait before the next. Raises InvocationOverError."""
         tries = self._journal.names(mark("retry", ""))  # of attempts that have ended
         async with self._idleness.busy():
             await self._before(_attempt, failed, wait_s, tries)
@@ -83,7 +83,7 @@ class Waits:
     async def _before(
         self, name: Callable[[int], str], failed: int, wait_s: float, replaces: Sequence[str] = ()
     ) -> None:
-        # Each mark replaces the one before it, so that those who try again for ever do not leave more and more.
+        # Each mark replaces the previous one, so that endless retries do not accumulate marks.
         await self.until_over(name(failed), wait_s, {"failed": failed}, (name(failed - 1), *replaces))
 
     async def _counted(self, name: Callable[[int], str]) -> int:
@@ -100,7 +100,7 @@ class Waits:
 
 
 def attempts_before(recorded: Mapping[str, str], now: datetime) -> tuple[int, float]:
-    """Return how many attempts at a function failed by its invocation's records, and the seconds until the next.
+    """Return how many attempts at a function failed, from its invocation's records, and the seconds until the next.
 
     now: aware, in UTC.
     """
@@ -113,15 +113,15 @@ def _attempt(failed: int) -> str:
 
 
 def _last(recorded: Callable[[str], str | None], name: Callable[[int], str]) -> tuple[int, str]:
-    """Return the highest count of failures of which there is a mark, with its text; 0 and no text if there is none."""
+    """Return the highest count of failures that has a mark, with the mark's text; 0 and no text if there is no mark."""
     texts = (recorded(name(failed)) for failed in (0, 1))
     return max(((json.loads(text)["failed"], text) for text in texts if text is not None), default=(0, ""))
 
 
 def _rest_s(text: str, now: datetime) -> float:
-    """Return the seconds that are left of a recorded wait, 0 if it is over.
+    """Return the seconds left of a recorded wait; 0 if it is over.
 
-    Never more than the whole wait: the clock by which its end was recorded may have been ahead.
+    Never more than the whole wait: the clock that recorded its end may have been ahead.
     """
     wait = json.loads(text)
     left = datetime.fromisoformat(wait["until"]) - now

@@ -1,4 +1,4 @@
-"""What the choices and ratings that a directory keeps say: whether learning is better, and when to hand work on."""
+"""Evaluate a directory's choices and ratings: whether learning is better, and when to hand work on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = 1_000
 
 @value
 class DirectoryEvaluation:
-    """What is told of a directory's choices, and of the handoffs that led to them."""
+    """The evaluation of a directory's choices, and of the handoffs that led to them."""
 
     learning: Evaluation
     timeliness: tuple[Timeliness, ...]
@@ -41,35 +41,36 @@ async def evaluate_directory(
     store: Store | None = None,
     graphs: Sequence[AnyGraph] = (),
 ) -> DirectoryEvaluation:
-    """Tell from what a home's directory keeps whether learning is better than text scores, and when to hand work on.
+    """Evaluate from a home's directory whether learning is better than text scores, and when to hand work on.
 
-    The first quarter of the choices only teaches; the rest is judged. Nothing is changed. store, graphs: with both,
-    the histories that led to handoffs of which somebody said something are played through these graphs, so that
-    thresholds can be tried. Raises ExtraMissingError without numpy, and ElsewhereError on an engine without a
-    projection.
+    The first quarter of the choices only trains; the rest is evaluated. Changes nothing. store, graphs: with both,
+    replays through these graphs the histories that led to handoffs with a verdict on whether they were needed and in
+    time, from a rating or a result, to try other thresholds. Raises ExtraMissingError without numpy, and
+    ElsewhereError on an engine without a projection.
     """
-    kept = [each async for each in _kept(home)]
-    records = recorded(kept, reward)
+    entries = [entry async for entry in _entries(home)]
+    records = recorded(entries, reward)
     learning = await asyncio.to_thread(
         evaluate_learned, learned or Learned(), records, exploring, confidence=confidence
     )
-    led_to = await causes(home, kept)
+    led_to = await causes(home, entries)
     now = () if store is None else await retimed(led_to, store, graphs)
     return DirectoryEvaluation(learning, timeliness(led_to), now)
 
 
 def recorded(kept: Sequence[EntryContext], reward: Reward = reward_of) -> tuple[Recorded, ...]:
     """Return the choices whose work has ended, in the order of their ends."""
-    found = (each.recorded(reward) for context in kept for each in context.choices)
-    return tuple(sorted((each for each in found if each), key=lambda each: (each.observation.at, each.id)))
+    records = (choice.recorded(reward) for entry in kept for choice in entry.choices)
+    ended = (record for record in records if record)
+    return tuple(sorted(ended, key=lambda record: (record.observation.at, record.id)))
 
 
-async def _kept(home: AgentHome) -> AsyncIterator[EntryContext]:
+async def _entries(home: AgentHome) -> AsyncIterator[EntryContext]:
     after: str | None = None
     while True:
         page = await home.find(graph=DIRECTORY_GRAPH, status=Status.ACTIVE, after=after, limit=PAGE)
-        for each in page.agents:
-            yield entry_context(each)
+        for agent in page.agents:
+            yield entry_context(agent)
         after = page.next
         if after is None:
             return

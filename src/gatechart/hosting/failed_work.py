@@ -1,4 +1,4 @@
-"""The work that an agent handed on and that came to nothing, as its handoffs tell."""
+"""Find work that an agent handed on and that failed, from its handoffs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gatechart.values.names import AgentId
 
 
 async def just_failed(home: AgentHome, agent_id: AgentId) -> tuple[Attempt, ...]:
-    """Return the attempt of the delegation of an agent that failed last, unless one offered after it completed."""
+    """Return the attempt of an agent's newest failed delegation, unless a delegation offered after it completed."""
     newest = partial(home.handoffs, source=agent_id, newest_first=True, limit=1)
     failed = await newest(status=HandoffStatus.FAILED)
     if not failed:

@@ -34,7 +34,7 @@ def may_be_applied(applied: AppliedIds | None, event_id: str) -> bool:
 
 
 async def turn_of(store: Store, agent_id: AgentId, event: Event) -> HistoryEntry | None:
-    """Return the turn where the agent applied the event with this id; None if there is no such turn, or no id.
+    """Return the turn that applied this event under its id; None if the agent did not apply it, or it has no id.
 
     Raises EventIdReusedError if the id belongs to another event.
     """

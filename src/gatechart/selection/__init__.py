@@ -1,4 +1,4 @@
-"""Choosing whom to hand work to: profiles, needs, scores, and how choices are learned."""
+"""Choose the target for work that is handed on: profiles, needs, scores, and learning from earlier choices."""
 
 from gatechart.graph.selection import Best, NeedRule
 from gatechart.selection.choose import choose

@@ -1,4 +1,4 @@
-"""The candidates of choices that follow each other, and what their text scores promise, for thousands at once.
+"""Candidates and the promises of their text scores as arrays, shared by successive choices among thousands.
 
 Needs numpy, from the extra `gatechart[learning]`.
 """
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 class Among:
-    """Candidates and their groups, as arrays. It never changes."""
+    """Candidates and their groups, as arrays. Immutable."""
 
-    __slots__ = ("_begins", "_groups_given", "_order", "group_of", "groups", "ids", "places")
+    __slots__ = ("_groups_given", "_order", "_starts", "group_of", "groups", "ids", "places")
 
     def __init__(self, candidates: Iterable[str], groups: Mapping[str, str]) -> None:
-        """candidates: one or more ids. groups: of the candidates that are in one."""
+        """candidates: one or more ids. groups: by candidate id, for candidates that belong to a group."""
         np = numpy()
         self.ids, self._groups_given = tuple(candidates), groups
-        self.places = {each: place for place, each in enumerate(self.ids)}
-        learners = [groups.get(each, each) for each in self.ids]
-        numbers = {each: number for number, each in enumerate(dict.fromkeys(learners))}
+        self.places = {candidate: index for index, candidate in enumerate(self.ids)}
+        learners = [groups.get(candidate, candidate) for candidate in self.ids]
+        numbers = {candidate: number for number, candidate in enumerate(dict.fromkeys(learners))}
         self.groups = tuple(numbers)
-        self.group_of: NDArray[Any] = np.array([numbers[each] for each in learners])
-        ordered = sorted(self.ids, key=lambda each: (numbers[groups.get(each, each)], each))
-        self._order: NDArray[Any] = np.array([self.places[each] for each in ordered])
-        self._begins = np.searchsorted(self.group_of[self._order], np.arange(len(self.groups)))
+        self.group_of: NDArray[Any] = np.array([numbers[candidate] for candidate in learners])
+        ordered = sorted(self.ids, key=lambda candidate: (numbers[groups.get(candidate, candidate)], candidate))
+        self._order: NDArray[Any] = np.array([self.places[candidate] for candidate in ordered])
+        self._starts = np.searchsorted(self.group_of[self._order], np.arange(len(self.groups)))
 
     def are(self, candidates: Iterable[str], groups: Mapping[str, str]) -> bool:
-        """Tell whether these are the candidates, in the same order, and their groups."""
+        """Return whether the candidates, their order and their groups are the same."""
         return self.ids == tuple(candidates) and self._groups_given == groups
 
     def promised(self, text_scores: Mapping[str, float]) -> NDArray[float64]:
-        """Return what `gatechart.selection.promises.promised` does, of each candidate."""
+        """Return `gatechart.selection.promises.promised` of each candidate."""
         np = numpy()
         scores = np.maximum(np.fromiter(text_scores.values(), float, len(self.ids)), 0.0)
-        best = self._most(scores)
+        best = self._highest(scores)
         shares = best / (best.max() or 1.0)
         squares = shares * shares
         whole = sum(squares.tolist()) or 1.0
@@ -51,14 +51,14 @@ class Among:
         return promised
 
     def firsts(self, priors: NDArray[float64]) -> NDArray[Any]:
-        """Return the place of the candidate of each group that is promised most; the first by name of equal ones."""
+        """Return the index of the candidate with the highest prior in each group; the first by name of equal ones."""
         np = numpy()
-        is_most = (priors == self._most(priors)[self.group_of])[self._order]
-        places = np.where(is_most, np.arange(len(is_most)), len(is_most))
-        firsts: NDArray[Any] = self._order[np.minimum.reduceat(places, self._begins)]
+        is_most = (priors == self._highest(priors)[self.group_of])[self._order]
+        indices = np.where(is_most, np.arange(len(is_most)), len(is_most))
+        firsts: NDArray[Any] = self._order[np.minimum.reduceat(indices, self._starts)]
         return firsts
 
-    def _most(self, of_each: NDArray[float64]) -> NDArray[float64]:
-        """Return the highest in each group."""
-        most: NDArray[float64] = numpy().maximum.reduceat(of_each[self._order], self._begins)
-        return most
+    def _highest(self, values: NDArray[float64]) -> NDArray[float64]:
+        """Return the highest value in each group."""
+        highest: NDArray[float64] = numpy().maximum.reduceat(values[self._order], self._starts)
+        return highest

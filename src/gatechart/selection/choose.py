@@ -20,13 +20,13 @@ from gatechart.selection.texts import LEAST, Least
 from gatechart.values.profiles import Candidate, Choice, Judged
 
 MOST_CHANCES: Final = 20
-"""Candidates of which a choice tells with what probability each is chosen."""
+"""Maximum number of candidates whose probabilities a choice reports."""
 
 Parts: TypeAlias = Callable[[str], tuple[tuple[str, float], ...]]
-"""Tells of a candidate's id what its scores are made of."""
+"""Returns the parts of a candidate's scores, by its id."""
 
-_PARTS: Final = 1 << 32  # in which a probability is drawn
-_STEPS: Final = 10_000  # in which scores are told: four digits
+_RESOLUTION: Final = 1 << 32  # number of steps of a drawn probability
+_ROUNDING: Final = 10_000  # scores are reported with four digits
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -45,50 +45,53 @@ def choose(
     parts: Parts | None = None,
     failed: Sequence[Attempt] = (),
 ) -> Choice:
-    """Choose a target for the work in a packet, and explain it. The order of the candidates does not matter.
+    """Choose a target for the work in a packet, and explain the choice. The order of the candidates does not matter.
 
-    packet: its source, the targets of its attempts, and those on its path without progress are left out. Its handoff
+    packet: its source, the targets of its attempts, and agents on its path without progress are excluded. The handoff
         need not have begun.
-    terms: what the selection looks for; `terms_of(best, packet)` makes them.
-    candidates: each with another id.
-    now: aware. seed: of the draw among equals, such as the handoff's id; the same seed draws the same one.
-    scores: by scorer and by candidate's id, from 0 to 1, those that are computed elsewhere: "text", "history" and
+    terms: the criteria of the selection, from `terms_of(best, packet)`.
+    candidates: with distinct ids.
+    now: aware. seed: for the draw among equals, such as the handoff's id; the same seed draws the same candidate.
+    scores: by scorer and by candidate's id, from 0 to 1, for scorers that are computed elsewhere: "text", "history" and
         "learned". 0 for candidates without one.
-    functions: filters and scorers of the user's own, by name, as the source's graph has them.
-    least: text scores from which on there is a match, if the terms do not say: as `TextIndex` has them where there is
-        an index. They count where the work needs no capability, domain or tier.
-    allow_registered: whether what was registered at run time may outrank what a graph of this home declares. Without
-        it, such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
-    exploring: draws now and then among the best few that are as pinned and as local as the best one.
-    parts: what scores are made of; told in the explanation.
-    failed: attempts that failed before the packet was made; everybody of their groups is left out.
+    functions: the application's filters and scorers, by name, from the source's graph.
+    least: minimum text scores of a match, unless the terms set one; see `TextIndex.least`. They apply to work that
+        needs no capability, domain or tier.
+    allow_registered: whether candidates registered at run time may outrank those declared by a graph of this home.
+        Otherwise such a candidate is chosen only if no local one passes the filters, or if operators pinned it.
+    exploring: draws a share of the choices among the best few that are as pinned and as local as the best one.
+    parts: returns the parts of scores for the explanation.
+    failed: attempts that failed before the packet was created; candidates of their groups are excluded.
 
     Raises ValueError for a name of a filter or a scorer that is neither built in nor among the functions,
-    SelectionAnswerError for a score that is no finite number, and SelectionFunctionError.
+    SelectionAnswerError for a score that is not a finite number, and SelectionFunctionError.
     """
-    everybody = sorted(candidates, key=attrgetter("id"))
-    question = Question(packet, terms, terms.needs, everybody, now, scores, functions, least, failed)
+    ordered = sorted(candidates, key=attrgetter("id"))
+    question = Question(packet, terms, terms.needs, ordered, now, scores, functions, least, failed)
     left, fallen = filtered(question)
     if not left:
         return Choice(explained(question, seed, fallen))
     columns = columns_of(question, left)
     totals = _sums(question, columns, len(left))
-    standing = [each.is_pinned for each in left], [allow_registered or each.is_local for each in left]
-    deciding = (*standing, *(columns if terms.order else (totals,)))
+    rank_first = [entry.is_pinned for entry in left], [allow_registered or entry.is_local for entry in left]
+    deciding = (*rank_first, *(columns if terms.order else (totals,)))
     ranked = _ranked(deciding, len(left))
     tied = _tied(deciding, ranked)
     ranked.insert(0, ranked.pop(_draw(seed, len(tied))))
-    few = max(min(exploring.among, len(_tied(standing, ranked))), len(tied)) if exploring.share else len(tied)
-    place = _explored(exploring.share, few, seed)
-    ranked.insert(0, ranked.pop(place))
-    chances = [(1 - exploring.share) * (each in tied) / len(tied) + exploring.share / few for each in ranked[:few]]
+    contenders = max(min(exploring.among, len(_tied(rank_first, ranked))), len(tied)) if exploring.share else len(tied)
+    drawn_index = _explored(exploring.share, contenders, seed)
+    ranked.insert(0, ranked.pop(drawn_index))
+    drawn, best = exploring.share / contenders, (1 - exploring.share) / len(tied)
+    chances = [drawn + best * (index in tied) for index in ranked[:contenders]]
     chosen = left[ranked[0]]
     judged = _judged(question, left, columns, totals, ranked[:MOST_TOLD], parts)
-    told_tied = [left[each].id for each in tied]
-    behind = 0 if allow_registered else _behind(chosen, left)
-    explanation = explained(question, seed, fallen, chosen, judged, told_tied, chances[0], place, behind)
-    told = tuple((left[each].id, chance) for each, chance in zip(ranked[:MOST_CHANCES], chances, strict=False))
-    return Choice(explanation, chosen, chances[0], told)
+    tied_ids = [left[index].id for index in tied]
+    outranked = 0 if allow_registered else _outranked(chosen, left)
+    explanation = explained(question, seed, fallen, chosen, judged, tied_ids, chances[0], drawn_index, outranked)
+    chances_by_id = tuple(
+        (left[index].id, chance) for index, chance in zip(ranked[:MOST_CHANCES], chances, strict=False)
+    )
+    return Choice(explanation, chosen, chances[0], chances_by_id)
 
 
 def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
@@ -104,24 +107,24 @@ def _sums(question: Question, columns: Sequence[Column], count: int) -> Column:
 
 
 def _ranked(deciding: Sequence[Sequence[float]], count: int) -> list[int]:
-    """Return indices, the best first: the first column decides, each later one between those that are equal so far."""
+    """Return indices, best first: the first column decides, and later columns break ties."""
     ranked = list(range(count))
     for column in reversed(deciding):
-        if column.count(column[0]) == count:  # it decides nothing
+        if column.count(column[0]) == count:  # all are equal
             continue
-        ranked.sort(key=column.__getitem__, reverse=True)  # stable: what is equal stays in the order of ids
+        ranked.sort(key=column.__getitem__, reverse=True)  # stable: equal candidates stay in the order of ids
     return ranked
 
 
 def _tied(deciding: Sequence[Sequence[float]], ranked: Sequence[int]) -> list[int]:
-    """Return the indices that nothing distinguishes from the first of the ranked ones, itself included."""
+    """Return the indices that tie with the first of the ranked ones, including the first."""
     first = ranked[0]
-    return list(takewhile(lambda each: all(column[each] == column[first] for column in deciding), ranked))
+    return list(takewhile(lambda index: all(column[index] == column[first] for column in deciding), ranked))
 
 
-def _behind(chosen: Candidate, left: Iterable[Candidate]) -> int:
-    """Count the registered candidates that come after a local one, however well they score."""
-    return sum(chosen.is_local and not each.is_local and each.is_pinned == chosen.is_pinned for each in left)
+def _outranked(chosen: Candidate, left: Iterable[Candidate]) -> int:
+    """Count the registered candidates that rank below the chosen local one regardless of their scores."""
+    return sum(chosen.is_local and not entry.is_local and entry.is_pinned == chosen.is_pinned for entry in left)
 
 
 def _draw(seed: str, count: int) -> int:
@@ -129,10 +132,10 @@ def _draw(seed: str, count: int) -> int:
     return int.from_bytes(digest[:8], "big") % count
 
 
-def _explored(share: float, few: int, seed: str) -> int:
-    """Return the place of the one that is drawn among the best few; 0 in all but a share of the cases."""
-    part = _draw(f"{seed}/explore", _PARTS) / _PARTS
-    return int(part / share * few) if part < share else 0
+def _explored(share: float, contenders: int, seed: str) -> int:
+    """Return the rank of the candidate drawn among the best few; 0 except in the given share of cases."""
+    fraction = _draw(f"{seed}/explore", _RESOLUTION) / _RESOLUTION
+    return int(fraction / share * contenders) if fraction < share else 0
 
 
 def _judged(
@@ -140,18 +143,18 @@ def _judged(
     left: Sequence[Candidate],
     columns: Sequence[Column],
     totals: Column,
-    told: Sequence[int],
+    indices: Sequence[int],
     parts: Parts | None,
 ) -> list[Judged]:
     names = question.scorer_names
-    rounded = [[_short(column[each]) for each in told] for column in columns]
-    scores = zip(*rounded, strict=True) if rounded else [()] * len(told)
-    made_of = [() if parts is None else parts(left[each].id) for each in told]
+    rounded = [[_rounded(column[index]) for index in indices] for column in columns]
+    scores = zip(*rounded, strict=True) if rounded else [()] * len(indices)
+    parts_of = [() if parts is None else parts(left[index].id) for index in indices]
     return [
-        Judged(left[each].id, _short(totals[each]), tuple(zip(names, row, strict=True)), parts=made)
-        for each, row, made in zip(told, scores, made_of, strict=True)
+        Judged(left[index].id, _rounded(totals[index]), tuple(zip(names, row, strict=True)), parts=candidate_parts)
+        for index, row, candidate_parts in zip(indices, scores, parts_of, strict=True)
     ]
 
 
-def _short(score: float) -> float:
-    return (score * _STEPS + 0.5) // 1 / _STEPS  # in a third of the time of `round`
+def _rounded(score: float) -> float:
+    return (score * _ROUNDING + 0.5) // 1 / _ROUNDING  # in a third of the time of `round`

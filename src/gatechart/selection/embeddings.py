@@ -1,4 +1,4 @@
-"""How well a text fits each candidate, by vectors that a function of the user's makes of texts."""
+"""Score the fit between a text and each candidate by embeddings, which a function of the application computes."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from gatechart.selection.features import Rarity, features
 from gatechart.selection.texts import MOST_TEXTS, TOGETHER, Least, blended, documents_of
 
 Embed: TypeAlias = Callable[[Sequence[str]], Iterable[Iterable[float]]]
-"""Makes a vector of each text, all of one length. Called outside of turns, with many texts at once."""
+"""Returns a vector for each text, all of the same length. Called outside of turns, with many texts at once."""
 
 Vector: TypeAlias = "array[float]"  # of length 1, or of zeros
 
 LEAST_EMBEDDED: Final = 0.3
-"""The score from which on a text fits, where candidates have too few texts to tell."""
+"""Minimum score of a match if candidates have too few texts to derive one."""
 
-_LOST: Final = 0.05  # of the candidates' own texts may score less than the threshold
-_ENOUGH: Final = 20  # texts to tell a threshold from
-_COMPARED: Final = 500  # texts that it is told from, at most
+_MISSED: Final = 0.05  # share of the candidates' own texts that may score below the threshold
+_ENOUGH: Final = 20  # texts needed to derive a threshold
+_MOST_COMPARED: Final = 500  # maximum number of texts to derive it from
 _NONE: Final[Mapping[str, Vector]] = MappingProxyType({})
-_RETURN: Final = "return for each text, in order, finite numbers, always equally many"
+_RETURN: Final = "return one vector of finite numbers for each text, in order, all of the same length"
 
 
 class EmbeddingIndex:
-    """Tells how well a text fits each candidate by cosines of vectors, and by nothing else.
+    """Scores the fit of a text to each candidate by cosines of vectors alone.
 
-    A score has the same two parts as that of a TextIndex. A cosine below 0 counts as 0. Scores of one function mean
-    something else than those of another, so the threshold is told from the candidates' own texts unless it is given:
-    95 % of them reach it when they are compared with the other texts of their candidate.
+    A score has the same two parts as in a TextIndex. A cosine below 0 counts as 0. Scores of different functions are
+    not comparable, so the threshold is derived from the candidates' own texts unless it is passed: 95 % of them reach
+    it when they are compared with the other texts of their candidate.
 
     >>> index = EmbeddingIndex({"a": ["aa"], "b": ["b"]}, lambda texts: [(t.count("a"), t.count("b")) for t in texts])
     >>> index.scores("aaab")["a"] > index.scores("aaab")["b"]
@@ -53,69 +53,69 @@ class EmbeddingIndex:
         known: Mapping[str, Vector] = _NONE,
         least: float | None = None,
     ) -> None:
-        """texts: what is known of each candidate, by its id: samples, descriptions, names of what it can do.
+        """texts: the texts of each candidate, by its id: samples, descriptions, names of capabilities and domains.
 
         known: the `vectors` of an earlier index with the same function; only other texts are embedded.
-        Raises EmbeddingError if the function returns something else than vectors, and what it raises.
+        Raises EmbeddingError if the function returns anything but vectors, and the function's own exceptions.
         """
         self._embed = embed
         self._ids = tuple(sorted(texts))
-        told = [sorted({each for each in islice(texts[id_], MOST_TEXTS) if each.strip()}) for id_ in self._ids]
-        self._rarity = Rarity(map(documents_of, told))
-        self.vectors = _vectors(embed, {each for known_texts in told for each in known_texts}, known)
-        self._candidates = [[self.vectors[each] for each in known_texts] for known_texts in told]
-        self._together = [_sum(each) for each in self._candidates]
+        texts_by_candidate = [_counted(texts[candidate]) for candidate in self._ids]
+        self._rarity = Rarity(map(documents_of, texts_by_candidate))
+        self.vectors = _vectors(embed, {text for own_texts in texts_by_candidate for text in own_texts}, known)
+        self._candidates = [[self.vectors[text] for text in own_texts] for own_texts in texts_by_candidate]
+        self._together = [_sum(vectors) for vectors in self._candidates]
         self.least = Least.alike(self._own_least() if least is None else least)
 
     def scores(self, text: str) -> dict[str, float]:
         """Return the score of every candidate by its id, from 0 to 1; 0 for all if the text is blank.
 
-        Raises EmbeddingError if the function returns something else than vectors, and what it raises.
+        Raises EmbeddingError if the function returns anything but vectors, and the function's own exceptions.
         """
         if not text.strip():
             return dict.fromkeys(self._ids, 0.0)
         asked = _vectors(self._embed, {text}, self.vectors if text in self.vectors else _NONE)[text]
         self._check_length(asked)
-        together = [_likeness(asked, each) for each in self._together]
+        together = [_likeness(asked, vector) for vector in self._together]
         return blended(self._ids, together, lambda at: _best(asked, self._candidates[at]))
 
     def features_of(self, text: str) -> Mapping[str, float]:
-        """Return the features of a text; one is worth the more the fewer candidates have it."""
+        """Return the features of a text. The fewer candidates have a feature, the higher its weight."""
         return self._rarity.weighed(features(text))
 
     def _check_length(self, asked: Vector) -> None:
-        expected = next((len(each) for each in self.vectors.values()), len(asked))
+        expected = next((len(vector) for vector in self.vectors.values()), len(asked))
         if len(asked) != expected:
             raise EmbeddingError(f"a text was embedded as {len(asked)} numbers, others as {expected}", _RETURN)
 
     def _own_least(self) -> float:
-        own = sorted(islice(self._own_scores(), _COMPARED))
-        return own[int(len(own) * _LOST)] if len(own) >= _ENOUGH else LEAST_EMBEDDED
+        own = sorted(islice(self._own_scores(), _MOST_COMPARED))
+        return own[int(len(own) * _MISSED)] if len(own) >= _ENOUGH else LEAST_EMBEDDED
 
     def _own_scores(self) -> Iterator[float]:
-        """Yield scores of texts with the others of their candidate, one of each candidate before the second of any."""
-        for place in range(max(map(len, self._candidates), default=0)):
+        """Yield the score of each text against the other texts of its candidate, one text per candidate in turn."""
+        for index in range(max(map(len, self._candidates), default=0)):
             for vectors in self._candidates:
-                if place < len(vectors) > 1:
-                    others = [*vectors[:place], *vectors[place + 1 :]]
-                    alike = _likeness(vectors[place], _sum(others))
-                    yield TOGETHER * alike + (1 - TOGETHER) * _best(vectors[place], others)
+                if index < len(vectors) > 1:
+                    others = [*vectors[:index], *vectors[index + 1 :]]
+                    alike = _likeness(vectors[index], _sum(others))
+                    yield TOGETHER * alike + (1 - TOGETHER) * _best(vectors[index], others)
 
 
 def static_embeddings(folder: str | Path) -> Embed:
-    """Return the function that embeds texts by the static model in a folder, as model2vec saves it.
+    """Return a function that embeds texts with the static model in a folder, in the format of model2vec.
 
-    Nothing is downloaded. Raises EmbeddingError if the folder holds no such model, and ExtraMissingError.
+    Downloads nothing. Raises EmbeddingError if the folder contains no such model, and ExtraMissingError.
     """
-    with needing("embeddings", "a static model of embeddings"):
+    with needing("embeddings", "a static embedding model"):
         from model2vec import StaticModel  # noqa: PLC0415
     if not (Path(folder) / "config.json").is_file():
-        remedy = "name a folder to which model2vec has saved one with save_pretrained()"
+        remedy = "pass a folder where model2vec saved one with save_pretrained()"
         raise EmbeddingError(f"there is no static model in {str(folder)!r}", remedy)
     try:
         model = StaticModel.from_pretrained(Path(folder))
-    except Exception as error:  # the readers of its files raise errors of their own, without a base
-        raise EmbeddingError(f"the static model in {str(folder)!r} cannot be read: {error}", "save it anew") from error
+    except Exception as error:  # the libraries that read its files raise unrelated error classes
+        raise EmbeddingError(f"the static model in {str(folder)!r} cannot be read: {error}", "save it again") from error
 
     def embed(texts: Sequence[str]) -> Any:
         return model.encode(texts, use_multiprocessing=False)
@@ -123,27 +123,32 @@ def static_embeddings(folder: str | Path) -> Embed:
     return embed
 
 
+def _counted(texts: Iterable[str]) -> list[str]:
+    """Return the texts of a candidate that count, sorted."""
+    return sorted({text for text in islice(texts, MOST_TEXTS) if text.strip()})
+
+
 def _vectors(embed: Embed, texts: set[str], known: Mapping[str, Vector]) -> dict[str, Vector]:
     missing = sorted(texts - known.keys())
-    made = dict(zip(missing, _embedded(embed, missing), strict=True)) if missing else {}
-    vectors = {each: made[each] if each in made else known[each] for each in sorted(texts)}
-    lengths = sorted({len(each) for each in vectors.values()})
+    computed = dict(zip(missing, _embedded(embed, missing), strict=True)) if missing else {}
+    vectors = {text: computed[text] if text in computed else known[text] for text in sorted(texts)}
+    lengths = sorted({len(vector) for vector in vectors.values()})
     if len(lengths) > 1:
         raise EmbeddingError(f"texts were embedded as {lengths[0]} numbers and as {lengths[-1]}", _RETURN)
     return vectors
 
 
 def _embedded(embed: Embed, texts: Sequence[str]) -> list[Vector]:
-    given = embed(texts)
+    answer = embed(texts)
     try:
-        vectors = [array("d", map(float, each)) for each in given]
+        vectors = [array("d", map(float, numbers)) for numbers in answer]
     except (TypeError, ValueError, OverflowError) as error:
-        raise EmbeddingError(f"texts were embedded as something else than numbers: {error}", _RETURN) from error
+        raise EmbeddingError(f"texts were embedded as values that are not numbers: {error}", _RETURN) from error
     if len(vectors) != len(texts):
         raise EmbeddingError(f"{len(texts)} texts were embedded as {len(vectors)} vectors", _RETURN)
-    if not all(isfinite(each) for vector in vectors for each in vector):
+    if not all(isfinite(number) for vector in vectors for number in vector):
         raise EmbeddingError("a text was embedded as a number that is not finite", _RETURN)
-    return [_scaled(each) for each in vectors]
+    return [_scaled(vector) for vector in vectors]
 
 
 def _sum(vectors: Sequence[Vector]) -> Vector:
@@ -154,14 +159,14 @@ def _scaled(vector: Vector) -> Vector:
     greatest = max(map(abs, vector), default=0.0)
     if not greatest:
         return vector
-    # so that the squares of very large and very small numbers neither overflow nor vanish
-    near_1 = [each / greatest for each in vector]
+    # The squares of very large and very small numbers must neither overflow nor vanish.
+    near_1 = [number / greatest for number in vector]
     length = sqrt(sum(map(mul, near_1, near_1)))
-    return array("d", [each / length for each in near_1])
+    return array("d", [number / length for number in near_1])
 
 
 def _best(asked: Vector, vectors: Iterable[Vector]) -> float:
-    return max((_likeness(asked, each) for each in vectors), default=0.0)
+    return max((_likeness(asked, vector) for vector in vectors), default=0.0)
 
 
 def _likeness(one: Vector, other: Vector) -> float:

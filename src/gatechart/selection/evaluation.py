@@ -1,13 +1,14 @@
-"""What another way to choose would have been worth, told from recorded choices: off-policy evaluation.
+"""Off-policy evaluation: estimates the value of another policy from recorded choices.
 
-A recorded choice tells the reward of the chosen candidate alone. Inverse propensity scoring counts it as often as its
-probability demands; self-normalised, the counts are made to add up; doubly robust, a model's expectations are corrected
-by it (Dudík, Langford and Li, "Doubly robust policy evaluation and learning", ICML 2011).
+A recorded choice contains the reward of the chosen candidate only. Inverse propensity scoring divides it by the
+probability of the choice; self-normalised scoring also divides by the sum of the weights; the doubly robust estimate
+uses it to correct a model's expectations (Dudík, Langford and Li, "Doubly robust policy evaluation and learning",
+ICML 2011).
 
-Intervals are those of a bootstrap over blocks of choices that follow each other. An empirical Bernstein bound would
-hold without further assumptions, but at the probabilities that one explores with it is too wide to tell anything from
-less than tens of thousands of choices. A bootstrap is too narrow where few choices carry all of the evidence.
-Therefore nothing is told from less than 30 of them.
+Intervals come from a bootstrap over blocks of consecutive choices. An empirical Bernstein bound would hold without
+further assumptions, but with the usual probabilities of exploration it is too wide to decide with fewer than tens of
+thousands of choices. A bootstrap is too narrow if few choices carry all of the evidence, so the verdict stays unknown
+with fewer than 30 of them.
 """
 
 from __future__ import annotations
@@ -21,40 +22,40 @@ from gatechart.selection.observations import Observation
 from gatechart.values.frozen import value
 
 LEAST_EVIDENCE: Final = 30
-"""Recorded choices, of those on which the two ways differ, that hit what either would choose."""
+"""Minimum number of recorded choices that match one policy's choice where the two policies differ."""
 
 LEAST_OVERLAP: Final = 0.95
-"""Part of its choices that the evaluated way must share with what could have been recorded."""
+"""Minimum share of the evaluated policy's choices that could have been recorded."""
 
 _BLOCKS: Final = 200
 _RESAMPLES: Final = 1_000
-_NOTHING: Final = 1e-9
+_TOLERANCE: Final = 1e-9
 
 
 @value
 class Recorded:
-    """A recorded choice and what came of it."""
+    """A recorded choice and its outcome."""
 
-    observation: Observation  # the candidate that was chosen, and its reward
-    chances: tuple[tuple[str, float], ...]  # with what probability each candidate was chosen; none where left out
+    observation: Observation  # the chosen candidate, and its reward
+    chances: tuple[tuple[str, float], ...]  # probability of each candidate; 0 for candidates left out
     text_scores: tuple[tuple[str, float], ...]  # of all candidates
-    groups: tuple[tuple[str, str], ...] = ()  # of the candidates that are in one
+    groups: tuple[tuple[str, str], ...] = ()  # of the candidates that belong to a group
 
     @property
     def id(self) -> str:
-        """Of the handoff."""
+        """Id of the handoff."""
         return self.observation.id
 
 
 Policy: TypeAlias = Callable[[Recorded], Mapping[str, float]]
-"""With what probability it would choose each candidate; those with none may be left out."""
+"""Returns the probability of choosing each candidate; candidates with probability 0 may be left out."""
 
 Expected: TypeAlias = Callable[[Recorded], Mapping[str, float]]
-"""The reward that a model expects of each candidate; the model must not have seen the recorded one."""
+"""Returns the reward that a model expects of each candidate. The model must not have seen the recorded reward."""
 
 
 class Verdict(StrEnum):
-    """What an evaluation tells."""
+    """The result of an evaluation."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -63,7 +64,7 @@ class Verdict(StrEnum):
 
 @value
 class Interval:
-    """An estimate, and between what it lies with the confidence of the evaluation."""
+    """An estimate, and its bounds at the confidence of the evaluation."""
 
     estimate: float
     low: float
@@ -75,24 +76,24 @@ class Interval:
 
 @value
 class Evaluation:
-    """By how much the mean reward of one way to choose differs from that of another."""
+    """The difference between the mean rewards of two policies."""
 
     propensity: Interval  # inverse propensity scoring
     normalised: Interval  # the same, self-normalised
     robust: Interval  # doubly robust; it decides
     choices: int
-    evidence: int  # choices on which the two ways differ, and that chose as one of them does
-    overlap: float  # part of its choices that could have been recorded
+    evidence: int  # choices where the two policies differ, and that match one of them
+    overlap: float  # share of the evaluated policy's choices that could have been recorded
     verdict: Verdict
-    details: str  # in words
+    details: str  # for people
 
 
 class _Terms(NamedTuple):
-    """What one recorded choice contributes."""
+    """The terms that one recorded choice contributes."""
 
     reward: float
-    weight: float  # of the evaluated way
-    against: float  # of the other
+    weight: float  # for the evaluated policy
+    against: float  # for the other policy
     robust: float  # difference, doubly robust
     overlap: float
     is_evidence: bool
@@ -107,16 +108,16 @@ def evaluate(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Tell whether a way to choose is better than another one.
+    """Evaluate whether one policy is better than another.
 
-    records: in the order in which they were made. against: the way in which they were made if None. expected: 0 for
-    every candidate if None. seed: of the bootstrap.
+    records: in the order of the choices. against: the policy that made the records if None. expected: 0 for every
+    candidate if None. seed: for the bootstrap.
     """
-    terms = [_terms_of(each, policy, against, expected) for each in records]
+    terms = [_terms_of(record, policy, against, expected) for record in records]
     bounds = (1.0 - confidence) / 2
     propensity, normalised, robust = _intervals(terms, bounds, Random(seed))
-    evidence = sum(each.is_evidence for each in terms)
-    overlap = sum(each.overlap for each in terms) / len(terms) if terms else 0.0
+    evidence = sum(term.is_evidence for term in terms)
+    overlap = sum(term.overlap for term in terms) / len(terms) if terms else 0.0
     verdict, details = _verdict(robust, evidence, overlap)
     return Evaluation(propensity, normalised, robust, len(terms), evidence, overlap, verdict, details)
 
@@ -124,52 +125,55 @@ def evaluate(
 def _terms_of(record: Recorded, policy: Policy, against: Policy | None, expected: Expected | None) -> _Terms:
     chosen, reward = record.observation.candidate, record.observation.reward
     chances, new = dict(record.chances), policy(record)
-    # What could not have been recorded counts as worth nothing, so that "better" holds whatever it is worth.
-    model = {each: worth for each, worth in (expected(record) if expected else {}).items() if each in chances}
+    # Choices that could not have been recorded count as 0, so that "better" holds whatever their reward.
+    model = {
+        candidate: mean for candidate, mean in (expected(record) if expected else {}).items() if candidate in chances
+    }
     surprise = reward - model.get(chosen, 0.0)
     weight = new.get(chosen, 0.0) / chances[chosen]
     robust = _mean(model, new) + weight * surprise
-    overlap = sum(chance for each, chance in new.items() if each in chances)
+    overlap = sum(chance for candidate, chance in new.items() if candidate in chances)
     if against is None:
-        return _Terms(reward, weight, 1.0, robust - reward, overlap, abs(weight - 1.0) > _NOTHING and weight > 0)
+        return _Terms(reward, weight, 1.0, robust - reward, overlap, abs(weight - 1.0) > _TOLERANCE and weight > 0)
     old = against(record)
     other = old.get(chosen, 0.0) / chances[chosen]
     robust -= _mean(model, old) + other * surprise
-    return _Terms(reward, weight, other, robust, overlap, abs(weight - other) > _NOTHING)
+    return _Terms(reward, weight, other, robust, overlap, abs(weight - other) > _TOLERANCE)
 
 
 def _mean(model: Mapping[str, float], chances: Mapping[str, float]) -> float:
-    return sum(chance * model.get(each, 0.0) for each, chance in chances.items())
+    return sum(chance * model.get(candidate, 0.0) for candidate, chance in chances.items())
 
 
 def _intervals(terms: Sequence[_Terms], bound: float, source: Random) -> tuple[Interval, Interval, Interval]:
-    """Return an interval for each estimator, from the sums over blocks, of which some are drawn again and again."""
+    """Return an interval for each estimator, from resampled sums over blocks."""
     blocks = [_sums(block) for block in _blocks(terms)]
     if not blocks:
-        nothing = Interval(0.0, -1.0, 1.0)
-        return nothing, nothing, nothing
+        unknown = Interval(0.0, -1.0, 1.0)
+        return unknown, unknown, unknown
     drawn = [_estimates(_added(source.choices(blocks, k=len(blocks)))) for _ in range(_RESAMPLES)]
-    found = _estimates(_added(blocks))
+    estimates = _estimates(_added(blocks))
     propensity, normalised, robust = (
-        _interval(estimate, sorted(each), bound) for estimate, each in zip(found, zip(*drawn, strict=True), strict=True)
+        _interval(estimate, sorted(draws), bound)
+        for estimate, draws in zip(estimates, zip(*drawn, strict=True), strict=True)
     )
     return propensity, normalised, robust
 
 
 def _blocks(terms: Sequence[_Terms]) -> Iterable[Sequence[_Terms]]:
     size = -(-len(terms) // _BLOCKS) or 1
-    return (terms[at : at + size] for at in range(0, len(terms), size))
+    return (terms[start : start + size] for start in range(0, len(terms), size))
 
 
 def _sums(terms: Sequence[_Terms]) -> tuple[float, ...]:
     """Return number, both weights, both weighted rewards, and the doubly robust differences."""
     return (
         float(len(terms)),
-        sum(each.weight for each in terms),
-        sum(each.against for each in terms),
-        sum(each.weight * each.reward for each in terms),
-        sum(each.against * each.reward for each in terms),
-        sum(each.robust for each in terms),
+        sum(term.weight for term in terms),
+        sum(term.against for term in terms),
+        sum(term.weight * term.reward for term in terms),
+        sum(term.against * term.reward for term in terms),
+        sum(term.robust for term in terms),
     )
 
 
@@ -178,9 +182,9 @@ def _added(sums: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
 
 
 def _estimates(sums: tuple[float, ...]) -> tuple[float, float, float]:
-    number, weight, other, worth, others_worth, robust = sums
-    normalised = (worth / weight if weight else 0.0) - (others_worth / other if other else 0.0)
-    return (worth - others_worth) / number, normalised, robust / number
+    number, weight, other, reward, other_reward, robust = sums
+    normalised = (reward / weight if weight else 0.0) - (other_reward / other if other else 0.0)
+    return (reward - other_reward) / number, normalised, robust / number
 
 
 def _interval(estimate: float, drawn: Sequence[float], bound: float) -> Interval:
@@ -190,8 +194,8 @@ def _interval(estimate: float, drawn: Sequence[float], bound: float) -> Interval
 
 def _verdict(robust: Interval, evidence: int, overlap: float) -> tuple[Verdict, str]:
     if evidence < LEAST_EVIDENCE:
-        told = f"{evidence} recorded choices tell the two ways apart; {LEAST_EVIDENCE} are needed"
-        return Verdict.UNKNOWN, f"{told}: record more, and explore while you do"
+        problem = f"{evidence} recorded choices distinguish the two policies; {LEAST_EVIDENCE} are needed"
+        return Verdict.UNKNOWN, f"{problem}: record more choices, with exploration"
     if robust.low > 0:
         return Verdict.BETTER, f"the mean reward differs by {robust}"
     if robust.high < 0 and overlap >= LEAST_OVERLAP:

@@ -1,4 +1,4 @@
-"""Explanations of choices: what is told of candidates that fell out, the words for a choice, its bounded JSON."""
+"""Explanations of choices: reasons for excluded candidates, a description of the choice, and its bounded JSON."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gatechart.values.names import Payload
 from gatechart.values.profiles import Candidate, Explanation, Judged, Needs
 
 MOST_TOLD: Final = 100
-"""Candidates that an explanation tells of; the rest is counted."""
+"""Maximum number of candidates in an explanation; the rest is counted."""
 
 MOST_BYTES: Final = 32_768
-"""Bytes of an explanation's JSON at most."""
+"""Maximum size of an explanation's JSON, in bytes."""
 
 _LONGEST: Final = 1_000  # characters of details
 
@@ -36,25 +36,28 @@ def explained(
     place: int = 0,
     behind: int = 0,
 ) -> Explanation:
-    """Return the explanation of a choice.
+    """Build the explanation of a choice.
 
-    fallen: in the order of the filters. judged: those that passed, the chosen one first. tied: ids of those that are as
-        good as the best one, itself included. probability: with which the chosen one was chosen. place: among the best
-        few, of the one that was drawn to explore; 0 if none was. behind: how many come after it, whatever their scores,
-        since they were registered.
+    fallen: excluded candidates, in the order of the filters. judged: candidates that passed, the chosen one first.
+    tied: ids of the candidates that equal the best one, itself included. probability: of choosing the chosen one.
+    place: index of the candidate that was drawn to explore among the best few; 0 if none was.
+    behind: number of registered candidates that rank below the chosen one regardless of their scores.
     """
-    told = (*judged, *islice(_nearest(fallen), MOST_TOLD - len(judged)))
+    shown = (*judged, *islice(_nearest(fallen), MOST_TOLD - len(judged)))
     drawn_from = tuple(tied[:MOST_TOLD]) if len(tied) > 1 else ()
-    left_out = len(question.candidates) - len(told)
+    left_out = len(question.candidates) - len(shown)
     drawn = f"drawn to explore, number {place + 1} of those that fit" if place else ""
     details = _details(question, fallen, chosen, judged, len(tied), drawn, behind)
-    return Explanation(question.needs, told, left_out, seed, drawn_from, details, probability)
+    return Explanation(question.needs, shown, left_out, seed, drawn_from, details, probability)
 
 
 def _nearest(fallen: Fallen) -> Iterator[Judged]:
-    """Yield what is told of those that fell out: who passed more filters is nearer to a match, and comes first."""
+    """Yield the excluded candidates with their reasons. Candidates that passed more filters come first."""
     for name, (candidates, reasons) in reversed(fallen.items()):
-        yield from (Judged(each.id, fell=f"{name}: {why}") for each, why in zip(candidates, reasons, strict=True))
+        yield from (
+            Judged(candidate.id, fell=f"{name}: {reason}")
+            for candidate, reason in zip(candidates, reasons, strict=True)
+        )
 
 
 def _details(
@@ -68,29 +71,30 @@ def _details(
 ) -> str:
     count = len(question.candidates)
     if chosen is None and question.terms.entries:
-        return _named_ones(question.terms.entries, fallen)[:_LONGEST]
+        return _why_not_named(question.terms.entries, fallen)[:_LONGEST]
     if chosen is None:
-        found = f"none of {count} fits" if count else "nobody is in the directory"
+        result = f"none of {count} fits" if count else "the directory is empty"
     else:
         scores = ", ".join(f"{name} {score:.2f}" for name, score in judged[0].scores)
-        how = drawn or _how(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
-        how += f", before {behind} registered" if behind else ""
-        found = f"{chosen.id} is {how}" + (f" ({scores})" if scores else "")
+        manner = drawn or _how_chosen(chosen, count - sum(len(group) for group, _ in fallen.values()), equal)
+        manner += f", before {behind} registered" if behind else ""
+        result = f"{chosen.id} is {manner}" + (f" ({scores})" if scores else "")
     left_out = ", ".join(f"{name} {len(group)}" for name, (group, _) in fallen.items())
     needs = needs_text(question.needs)
-    told = [found, *([f"needed: {needs}"] if needs else []), *([f"left out by {left_out}"] if left_out else [])]
-    return "; ".join(told)[:_LONGEST]
+    parts = [result, *([f"needed: {needs}"] if needs else []), *([f"left out by {left_out}"] if left_out else [])]
+    return "; ".join(parts)[:_LONGEST]
 
 
-def _named_ones(entries: Sequence[str], fallen: Fallen) -> str:
-    """Tell why none of those that were asked for by name gets the work."""
-    why = {each.id: each.fell for each in _nearest(fallen) if each.id in entries}
+def _why_not_named(entries: Sequence[str], fallen: Fallen) -> str:
+    """Explain why none of the entries requested by name gets the work."""
+    reasons = {judged.id: judged.fell for judged in _nearest(fallen) if judged.id in entries}
     return "; ".join(
-        f"{each} is left out by {why[each]}" if each in why else f"{each} is not there" for each in entries
+        f"{entry} is left out by {reasons[entry]}" if entry in reasons else f"{entry} is not in the directory"
+        for entry in entries
     )
 
 
-def _how(chosen: Candidate, fitting: int, equal: int) -> str:
+def _how_chosen(chosen: Candidate, fitting: int, equal: int) -> str:
     if fitting == 1:
         return "the only one that fits"
     among = f"of {fitting} that fit"
@@ -99,7 +103,7 @@ def _how(chosen: Candidate, fitting: int, equal: int) -> str:
 
 
 def needs_text(needs: Needs) -> str:
-    """Return needs in words; empty if there are none.
+    """Describe needs for people; empty if there are none.
 
     >>> needs_text(Needs(capabilities=("query_order", "modify_order"), tier=2))
     'query_order or modify_order, tier 2'
@@ -108,7 +112,7 @@ def needs_text(needs: Needs) -> str:
 
 
 def explanation_json(explanation: Explanation) -> Payload:
-    """Return an explanation as JSON values of at most MOST_BYTES: it tells of fewer candidates if need be."""
+    """Return an explanation as JSON values of at most MOST_BYTES, with fewer candidates if necessary."""
     while True:
         plain: dict[str, Any] = _adapter().dump_python(explanation, mode="json", exclude_defaults=True)
         if len(to_json(plain)) <= MOST_BYTES:
@@ -127,8 +131,8 @@ def _shortened(explanation: Explanation) -> Explanation:
 
 def explanation_of(stored: Mapping[str, Any]) -> Explanation:
     """Read an explanation from its JSON values. Raises pydantic's ValidationError."""
-    read: Explanation = _adapter().validate_python(stored)
-    return read
+    explanation: Explanation = _adapter().validate_python(stored)
+    return explanation
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Choices that are drawn now and then from the best few, so that recorded choices can tell what others would do."""
+"""Exploration: draws a share of choices from the best few, so that recorded choices allow evaluating other policies."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 
 from gatechart.values.frozen import value
 
-_LIKELY: Final = 0.5  # below this is a draw, unless most choices are drawn
+_LIKELY: Final = 0.5  # a choice with a lower probability is a draw, unless most choices are drawn
 
 
 @value
 class Drawn:
-    """A candidate that was drawn."""
+    """A drawn candidate."""
 
     candidate: str
     probability: float
@@ -23,28 +23,30 @@ class Drawn:
 
 @value
 class Exploring:
-    """Choose the best candidate, and in some cases one of the best few, with known probabilities.
+    """Choose the best candidate, and in a share of the choices one of the best few, with known probabilities.
 
-    Without it, every choice is the best one by the scores in use, and nothing can be told about other scores.
-    share: of the choices that are drawn. among: how many of the best they are drawn from, each as probably.
+    Without exploration, every choice is the best one by the current scores, and other scores cannot be evaluated.
+    share: share of the choices that are drawn. among: number of best candidates to draw from, with equal probability.
     """
 
     share: float = 0.1
     among: int = 3
 
     def probabilities(self, scores: Mapping[str, float]) -> dict[str, float]:
-        """Return with what probability each candidate is chosen; those with none are left out.
+        """Return the probability of each candidate, without candidates whose probability is 0.
 
         >>> Exploring(0.3).probabilities({"a": 0.9, "b": 0.5, "c": 0.4, "d": 0.1})
         {'a': 0.8, 'b': 0.1, 'c': 0.1}
         """
-        best = nsmallest(max(self.among, 1), scores, key=lambda each: (-scores[each], each))
-        each_one = self.share / len(best) if best else 0.0
-        chances = {each: round(each_one + (1.0 - self.share if each == best[0] else 0.0), 12) for each in best}
-        return {each: chance for each, chance in chances.items() if chance > 0}
+        best = nsmallest(max(self.among, 1), scores, key=lambda candidate: (-scores[candidate], candidate))
+        drawn = self.share / len(best) if best else 0.0
+        chances = {
+            candidate: round(drawn + (1.0 - self.share if candidate == best[0] else 0.0), 12) for candidate in best
+        }
+        return {candidate: chance for candidate, chance in chances.items() if chance > 0}
 
     def draw(self, scores: Mapping[str, float], seed: str) -> Drawn:
-        """Return a candidate and its probability; the same one for the same scores and seed.
+        """Draw a candidate, and return it with its probability. The same scores and seed give the same candidate.
 
         Raises ValueError if there are no candidates.
         """
@@ -57,7 +59,7 @@ class Exploring:
 
 
 def was_drawn(probability: float) -> bool:
-    """Tell from the probability of what was chosen whether a draw chose it, and not the scores."""
+    """Return whether a choice of this probability was drawn, and not determined by the scores."""
     return probability <= _LIKELY
 
 

@@ -1,4 +1,4 @@
-"""What a text is compared by: its words, pairs of words, and the short strings that its words are made of."""
+"""Features for comparing texts: words, pairs of words, and short substrings of words."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Final
 from gatechart.values.texts import UNSPACED, marks
 
 LONGEST: Final = 4_000
-"""Characters of a text that count; what follows does not."""
+"""Maximum number of characters of a text that count; the rest is ignored."""
 
-GRAMS: Final = (3, 4)  # lengths of strings within a word, whose ends count as a space
-UNSPACED_GRAMS: Final = (1, 2, 3)  # within a run of a script that writes no spaces
-WORD_WEIGHT: Final = 1.5  # of words and pairs of words, where that of a string is 1
+GRAMS: Final = (3, 4)  # lengths of substrings of a word, including a space at both ends
+UNSPACED_GRAMS: Final = (1, 2, 3)  # lengths of substrings of a run in a script without spaces
+WORD_WEIGHT: Final = 1.5  # weight of words and pairs of words; substrings have 1
 WORD: Final = "_"
-"""How the feature of a word begins, and no other."""
+"""Prefix of word features, and of no others."""
 
-_PAIR: Final = "+"  # how that of a pair of words begins, and no other
+_PAIR: Final = "+"  # prefix of word pairs, and of no others
 _HEAVY: Final = (WORD, _PAIR)
 
 _TOKEN: Final = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
@@ -33,9 +33,9 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def features(text: str) -> Mapping[str, float]:
     """Return the features of a text with their weights, whose squares add up to 1; none if it has no letter or digit.
 
-    A feature is a word, a pair of words that follow each other, or a string of 3 or 4 characters within a word (1 to 3
-    in scripts without spaces). A weight grows with the logarithm of how often it occurs. Case, width and punctuation
-    do not count; `query_order` and `QueryOrder` are two words each. The same text has the same features everywhere.
+    A feature is a word, a pair of consecutive words, or a substring of 3 or 4 characters within a word (1 to 3 in
+    scripts without spaces). Its weight grows with the logarithm of its frequency. Case, width and punctuation are
+    ignored; `query_order` and `QueryOrder` are two words each. The same text has the same features everywhere.
 
     >>> sorted(features("Go!"))
     [' go', ' go ', '_go', 'go ']
@@ -43,16 +43,16 @@ def features(text: str) -> Mapping[str, float]:
     ['_退款', '款', '退', '退款']
     """
     counts = Counter(_features_in(text))
-    return scaled({each: _weight(each, count) for each, count in counts.items()})
+    return scaled({feature: _weight(feature, count) for feature, count in counts.items()})
 
 
 def words_of(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return those of the features that are words."""
-    return {name: each for name, each in weights.items() if name[0] == WORD}
+    """Return only the features that are words."""
+    return {name: weight for name, weight in weights.items() if name[0] == WORD}
 
 
 def spoken(name: str) -> str:
-    """Return a name as the words that it is made of.
+    """Split a name into its words.
 
     >>> spoken("QUERY_order"), spoken("CheckOut")
     ('query order', 'check out')
@@ -61,26 +61,28 @@ def spoken(name: str) -> str:
 
 
 def scaled(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return weights in the same proportions, whose squares add up to 1."""
-    length = sqrt(sum(each * each for each in weights.values()))
-    return {name: each / length for name, each in weights.items()} if length else {}
+    """Scale weights so that their squares add up to 1."""
+    length = sqrt(sum(weight * weight for weight in weights.values()))
+    return {name: weight / length for name, weight in weights.items()} if length else {}
 
 
 class Rarity:
-    """Tells how rare features are among candidates: worth more the fewer have one, and most where none has it."""
+    """Weighs features by their rarity among candidates. A feature that no candidate has weighs most."""
 
     __slots__ = ("_most", "_of")
 
     def __init__(self, candidates: Iterable[Iterable[Mapping[str, float]]]) -> None:
-        """candidates: the features of the texts of each."""
-        found = [set().union(*each) for each in candidates]
-        self._most = log(1 + len(found)) + 1
-        self._of = {name: self._most - log(1 + count) for name, count in Counter(chain.from_iterable(found)).items()}
+        """candidates: for each candidate, the features of its texts."""
+        feature_sets = [set().union(*texts) for texts in candidates]
+        self._most = log(1 + len(feature_sets)) + 1
+        self._of = {
+            name: self._most - log(1 + count) for name, count in Counter(chain.from_iterable(feature_sets)).items()
+        }
 
     def weighed(self, weights: Mapping[str, float]) -> dict[str, float]:
-        """Return the weights of features by how rare they are, too, whose squares add up to 1."""
+        """Multiply the weights by rarity, and scale them so that their squares add up to 1."""
         of, most = self._of.get, self._most
-        return scaled({name: each * of(name, most) for name, each in weights.items()})
+        return scaled({name: weight * of(name, most) for name, weight in weights.items()})
 
 
 def _weight(feature: str, count: int) -> float:
@@ -111,10 +113,10 @@ def _features_in(text: str) -> Iterator[str]:
 
 @lru_cache(20_000)
 def _features_of(token: str) -> tuple[str, ...]:
-    """Of a word; or of a run of a script without spaces, where two characters stand for a word."""
+    """Return the features of a word, or of a run without spaces, where every two characters count as a word."""
     if _IS_UNSPACED.match(token):
         words = [token[at : at + 2] for at in range(max(len(token) - 1, 1))]
-        return *(WORD + each for each in words), *_grams(token, UNSPACED_GRAMS)
+        return *(WORD + word for word in words), *_grams(token, UNSPACED_GRAMS)
     return WORD + token, *_grams(f" {token} ", GRAMS)
 
 

@@ -1,4 +1,4 @@
-"""How near a problem is to work that went well with a candidate."""
+"""Similarity of a problem to work that a candidate completed successfully."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gatechart.selection.observations import Observation, difference, unpacked
 from gatechart.selection.performance import SUCCESS
 
 NEWEST: Final = 100
-"""Pieces of work that went well that count for one candidate: the newest."""
+"""Maximum number of successes that count for one candidate: the newest ones."""
 
 
 class HistoryIndex:
-    """Work that went well, by the features of its texts. It changes with the observations that it follows."""
+    """Index of successful work by the features of its texts. Mutable: `following` updates it with new observations."""
 
     __slots__ = ("_at", "_candidates", "_numbers", "_observations", "_own")
 
     def __init__(self, observations: Sequence[Observation] = ()) -> None:
-        """observations: oldest first; those whose reward is no success do not count."""
+        """observations: oldest first; only successes count."""
         self._observations = observations
-        self._candidates: list[str] = []  # by number of the text; empty if it does not count any more
+        self._candidates: list[str] = []  # by number of the text; empty if it no longer counts
         self._numbers: dict[str, int] = {}  # by id of the observation, of texts that count
         self._own: dict[str, deque[str]] = defaultdict(deque)  # ids by candidate, oldest first
         self._at: dict[int, list[tuple[int, float]]] = defaultdict(list)
@@ -30,16 +30,16 @@ class HistoryIndex:
             self._add(observation)
 
     def following(self, observations: Sequence[Observation]) -> HistoryIndex:
-        """Return the index of other observations: this one, if there are only newer ones, and old ones that left."""
-        left, came = difference(self._observations, observations)
-        is_newer = tuple(came) == tuple(observations[len(observations) - len(came) :])
-        is_erasure = bool(left) and not came
-        if is_erasure or not is_newer or any(observation.id in self._numbers for observation in left):
+        """Return the index of other observations: this one, updated, if they only add newer and drop old ones."""
+        removed, added = difference(self._observations, observations)
+        is_newer = tuple(added) == tuple(observations[len(observations) - len(added) :])
+        is_erasure = bool(removed) and not added
+        if is_erasure or not is_newer or any(observation.id in self._numbers for observation in removed):
             return HistoryIndex(observations)
-        if len(self._candidates) > 2 * len(self._numbers) + NEWEST:  # most texts do not count any more
+        if len(self._candidates) > 2 * len(self._numbers) + NEWEST:  # most texts no longer count
             return HistoryIndex(observations)
         self._observations = observations
-        for observation in came:
+        for observation in added:
             self._add(observation)
         return self
 
@@ -56,10 +56,10 @@ class HistoryIndex:
             self._at[bucket].append((number, weight))
 
     def scores(self, features: str) -> dict[str, float]:
-        """Return for each candidate with work that went well how near a text is to the nearest of it, from 0 to 1."""
+        """Return the similarity of a text to the nearest success of each candidate, from 0 to 1."""
         near: dict[int, float] = defaultdict(float)
-        for place, weight in _scaled(unpacked(features)):
-            for number, other in self._at.get(place, ()):
+        for bucket, weight in _scaled(unpacked(features)):
+            for number, other in self._at.get(bucket, ()):
                 near[number] += weight * other
         best: dict[str, float] = {}
         for number, likeness in near.items():
@@ -69,5 +69,5 @@ class HistoryIndex:
 
 
 def _scaled(pairs: Sequence[tuple[int, int]]) -> Iterable[tuple[int, float]]:
-    length = sqrt(sum(each * each for _, each in pairs)) or 1.0
-    return ((place, each / length) for place, each in pairs)
+    length = sqrt(sum(weight * weight for _, weight in pairs)) or 1.0
+    return ((bucket, weight / length) for bucket, weight in pairs)

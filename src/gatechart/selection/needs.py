@@ -1,4 +1,4 @@
-"""What work needs, by what a selection declares and by what its packet says."""
+"""Needs of work, from the declarations of a selection and from the packet."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from gatechart.values.profiles import Needs
 
 
 def needs_of(best: Best, packet: HandoffPacket) -> Needs:
-    """Return what the work in a packet needs: what the selection declares, and what the first rule that applies adds.
+    """Return the needs of the work in a packet: the selection's declared needs and the first matching rule's needs.
 
-    Raises what a function in place of the needs raises.
+    If the needs are a function, its exceptions are raised.
     """
     return _declared(best, packet).joined(_ruled(best, packet) or Needs())
 
 
 def terms_of(best: Best, packet: HandoffPacket) -> SelectionTerms:
-    """Return the terms of a selection with the needs of the work in a packet, as the packet carries them."""
+    """Return the terms of a selection, with the needs of the work in a packet, for storage in the packet."""
     ruled = _ruled(best, packet)
     needs = _declared(best, packet).joined(ruled or Needs())
     return terms_with(best, needs).model_copy(update={"no_rule": bool(best.rules) and ruled is None})
 
 
 def first_needs(rules: Iterable[NeedRule], reason: Reason, text: str) -> Needs | None:
-    """Return the needs of the first rule that applies to work with a text about it; None if none applies."""
+    """Return the needs of the first rule that applies to work with this reason and text; None if none applies."""
     return next((rule.needs for rule in rules if rule.applies(reason, text)), None)
 
 

@@ -1,4 +1,4 @@
-"""What learning keeps of earlier choices: bounded, erasable, and all that a learned model is made of."""
+"""Observations of earlier choices: bounded, erasable, and the only input of a learned model."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from zlib import crc32
 from gatechart.values.frozen import value
 
 BUCKETS: Final = 1 << 16
-"""Places over which the features of texts are spread by a hash of their names."""
+"""Number of buckets for the features of texts, which are hashed by name."""
 
 MOST_FEATURES: Final = 128
-"""Features of a text that are kept: the heaviest."""
+"""Maximum number of features kept of a text: the heaviest ones."""
 
 MOST: Final = 1_000
-"""Observations of a group of candidates, or of one without a group, that are kept: the newest."""
+"""Maximum number of observations kept for a group, or for a candidate without a group: the newest ones."""
 
 MOST_IN_ALL: Final = 10_000
-"""Observations of all of them together that are kept: the newest."""
+"""Maximum number of observations kept in total: the newest ones."""
 
 _MANY: Final = 64  # removed observations; beyond that, sets are compared by ids
 _AT: Final = attrgetter("at")
@@ -34,76 +34,77 @@ _PAIR: Final = ">Hb"  # bucket, weight
 
 
 def packed(features: Mapping[str, float]) -> str:
-    """Return features of a text in the form in which an observation keeps them, of at most 512 characters.
+    """Pack the features of a text for storage in an observation, in at most 512 characters.
 
-    features: weights by name, such as those that `Likeness.features_of` returns: rare ones must weigh more.
+    features: weights by name, for example from `Likeness.features_of`: rare ones must weigh more.
 
     >>> unpacked(packed({"re": 0.6, "ref": 0.8})) == unpacked(packed({"ref": 0.8, "re": 0.6}))
     True
     """
-    length = sqrt(sum(each * each for each in features.values())) or 1.0
+    length = sqrt(sum(weight * weight for weight in features.values())) or 1.0
     sums: dict[int, float] = defaultdict(float)
     for name, weight in features.items():
         digest = crc32(name.encode(errors="surrogatepass"))
         sums[digest >> 16] += weight if digest & 1 else -weight
-    whole = ((place, max(min(round(each / length * _WHOLE), _WHOLE), -_WHOLE)) for place, each in sums.items())
-    heaviest = sorted((each for each in whole if each[1]), key=lambda each: (-abs(each[1]), each[0]))[:MOST_FEATURES]
-    return b64encode(b"".join(pack(_PAIR, *each) for each in sorted(heaviest))).decode()
+    whole = ((bucket, max(min(round(weight / length * _WHOLE), _WHOLE), -_WHOLE)) for bucket, weight in sums.items())
+    by_weight = sorted((pair for pair in whole if pair[1]), key=lambda pair: (-abs(pair[1]), pair[0]))
+    heaviest = by_weight[:MOST_FEATURES]
+    return b64encode(b"".join(pack(_PAIR, *pair) for pair in sorted(heaviest))).decode()
 
 
 def unpacked(features: str) -> tuple[tuple[int, int], ...]:
-    """Return bucket and weight of each feature. Raises ValueError for a text that `packed` did not write."""
+    """Return bucket and weight of each feature. Raises ValueError for text that `packed` did not write."""
     try:
-        return tuple((place, weight) for place, weight in iter_unpack(_PAIR, b64decode(features, validate=True)))
-    except Exception as error:  # struct and base64 each have their own
-        raise ValueError("these are no packed features; write them with packed()") from error
+        return tuple((bucket, weight) for bucket, weight in iter_unpack(_PAIR, b64decode(features, validate=True)))
+    except Exception as error:  # struct and base64 raise separate error classes
+        raise ValueError("the text has no packed features; write them with packed()") from error
 
 
 @value
 class Observation:
-    """What came of one choice."""
+    """The outcome of one choice."""
 
     id: str  # of the handoff, which counts once
-    candidate: str  # that was chosen
-    at: datetime  # of the outcome; aware
+    candidate: str  # the chosen one
+    at: datetime  # time of the outcome; aware
     prior: float  # the reward that its text score promised; see `gatechart.selection.promises.promised`
     reward: float  # from 0 to 1
     features: str  # of the text, packed
-    departs: bool = False  # whether the text scores alone would have chosen one of another group; not if it was drawn
+    departs: bool = False  # whether text scores alone would have chosen another group; False if it was drawn
     group: str = ""  # of candidates that learn together, such as the entry points of a graph; the candidate if empty
-    owners: tuple[str, ...] = ()  # the user, and the agents, with whom it is erased
-    rival: str = ""  # the candidate that would have been chosen next; see `gatechart.selection.learned.rival_of`
+    owners: tuple[str, ...] = ()  # the user and the agents; erasing one of them erases the observation
+    rival: str = ""  # the runner-up; see `gatechart.selection.learned.rival_of`
     rival_group: str = ""
 
     @property
     def learner(self) -> str:
-        """Its group; its candidate if it is of none."""
+        """The group; the candidate if it belongs to no group."""
         return self.group or self.candidate
 
     def as_json(self) -> list[Any]:
-        """Return it as JSON, from which `read` makes an equal one."""
+        """Return the observation as JSON values for `read`."""
         at, owners = self.at.isoformat(), list(self.owners)
         choice = [self.id, self.candidate, at, self.prior, self.reward, self.features, self.departs, self.group, owners]
         return [*choice, self.rival, self.rival_group]
 
     @classmethod
     def read(cls, stored: list[Any]) -> Observation:
-        """Return what `as_json` wrote."""
-        name, candidate, at, prior, reward, features, leaves, group, owners, *rival = stored
+        """Restore an observation from the JSON of `as_json`."""
+        name, candidate, at, prior, reward, features, departs, group, owners, *rival = stored
         moment = datetime.fromisoformat(at)
-        return cls(name, candidate, moment, prior, reward, features, leaves, group, tuple(owners), *rival)
+        return cls(name, candidate, moment, prior, reward, features, departs, group, tuple(owners), *rival)
 
 
 @value
 class Observations:
-    """A bounded set of observations, the oldest first. Equal sets are equal, in whatever order they were made."""
+    """A bounded set of observations, the oldest first. Equality does not depend on the order of insertion."""
 
     items: tuple[Observation, ...] = ()
 
     def added(self, *more: Observation) -> Observations:
-        """Return the set with more observations, without those that are too many.
+        """Return the set with more observations, without the oldest ones beyond the limits.
 
-        Of two with the same id, the newer one stays.
+        Of two with the same id, the newer one is kept.
         """
         if len(more) == 1 and self.precedes(more[0]) and all(item.id != more[0].id for item in self.items):
             learner = more[0].learner
@@ -116,26 +117,26 @@ class Observations:
         return Observations(_bounded(by_id.values()))
 
     def becoming(self, items: Iterable[Observation]) -> Observations:
-        """Return the set of observations. Faster than `added` if most of them are in this set already."""
+        """Return the set of these observations. Faster than `added` if most of them are in this set already."""
         listed = tuple(items)
         wanted = {item.id: item for item in listed}
-        if len(wanted) < len(listed):  # a handoff that was offered to several: the newest outcome counts
+        if len(wanted) < len(listed):  # a handoff with several offers: the newest outcome counts
             return Observations().added(*listed)
         stayed = tuple(item for item in self.items if wanted.get(item.id) is item)
         known = {item.id for item in stayed}
-        came = [item for name, item in wanted.items() if name not in known]
+        added = [item for name, item in wanted.items() if name not in known]
         if len(stayed) == len(self.items):
-            return self.added(*came) if came else self
-        return Observations(stayed).added(*came)
+            return self.added(*added) if added else self
+        return Observations(stayed).added(*added)
 
     def precedes(self, one: Observation) -> bool:
-        """Return whether an observation is newer than all of these."""
+        """Return whether an observation is newer than all in the set."""
         return not self.items or self.items[-1].at < one.at
 
     def with_newest(self, one: Observation, own: Sequence[int]) -> tuple[Observations, tuple[Observation, ...]]:
-        """Return the set with an observation that is newer than all of these, and the observations that it displaced.
+        """Add an observation that is newer than all in the set. Return the set, and the observations that it displaced.
 
-        own: where the observations of its learner are, oldest first.
+        own: indices of the observations of its learner, oldest first.
         """
         if len(own) >= MOST:
             oldest = own[0]
@@ -145,41 +146,41 @@ class Observations:
         return Observations((*self.items[first:], one)), self.items[:first]
 
     def without(self, owner: str) -> Observations:
-        """Return the set without those of a user, or of an agent: as if they had never been made."""
-        return Observations(tuple(each for each in self.items if owner not in each.owners))
+        """Return the set without the observations of a user or an agent, as if they had never been recorded."""
+        return Observations(tuple(item for item in self.items if owner not in item.owners))
 
     def by_learner(self) -> dict[str, tuple[Observation, ...]]:
         """Return the observations of each group, or of each candidate without one, the oldest first."""
-        found: dict[str, list[Observation]] = defaultdict(list)
-        for each in self.items:
-            found[each.learner].append(each)
-        return {learner: tuple(each) for learner, each in found.items()}
+        items_by_learner: dict[str, list[Observation]] = defaultdict(list)
+        for item in self.items:
+            items_by_learner[item.learner].append(item)
+        return {learner: tuple(own) for learner, own in items_by_learner.items()}
 
     def as_json(self) -> list[list[Any]]:
-        """Return them as JSON, from which `read` makes an equal set."""
-        return [each.as_json() for each in self.items]
+        """Return the set as JSON values for `read`."""
+        return [item.as_json() for item in self.items]
 
     @classmethod
     def read(cls, *stored: Iterable[list[Any]]) -> Observations:
-        """Return the set that one or several lists of `as_json` make together."""
+        """Restore a set from one or several lists of `as_json`."""
         return cls().added(*map(Observation.read, chain.from_iterable(stored)))
 
 
 def _by_age(items: Iterable[Observation]) -> Iterator[Observation]:
     """Yield observations, oldest first. Observations of the same time are ordered by content."""
-    for _, together in groupby(sorted(items, key=_AT), key=_AT):
-        same = tuple(together)
+    for _, group in groupby(sorted(items, key=_AT), key=_AT):
+        same = tuple(group)
         yield from same if len(same) == 1 else sorted(same, key=Observation.as_json)
 
 
 def _bounded(items: Iterable[Observation]) -> tuple[Observation, ...]:
-    """Return those that are not too many, of their learner or in all. Oldest first, as they came."""
+    """Drop the oldest observations beyond the limits, per learner and in total. Keeps the order, oldest first."""
     kept: list[Observation] = []
     counts: dict[str, int] = defaultdict(int)
-    for each in reversed(tuple(items)):
-        counts[each.learner] += 1
-        if counts[each.learner] <= MOST:
-            kept.append(each)
+    for item in reversed(tuple(items)):
+        counts[item.learner] += 1
+        if counts[item.learner] <= MOST:
+            kept.append(item)
     return tuple(reversed(kept[:MOST_IN_ALL]))
 
 
@@ -188,20 +189,21 @@ def difference(
 ) -> tuple[Sequence[Observation], Sequence[Observation]]:
     """Return the removed and the added observations, in their order.
 
-    Most often a few left and a few newer ones came, which costs hardly more than to compare two tuples.
+    Usually a few old ones were removed and a few newer ones added, which costs little more than comparing two tuples.
     """
-    left: list[Observation] = []
-    here, there = 0, 0
-    while here < len(before):
-        differ = map(is_not, islice(before, here, None), islice(after, there, None))
-        same = next(compress(count(), differ), min(len(before) - here, len(after) - there))
-        here, there = here + same, there + same
-        if here < len(before):
-            left.append(before[here])
-            here += 1
-        if len(left) > _MANY:
+    removed: list[Observation] = []
+    at_before, at_after = 0, 0
+    while at_before < len(before):
+        # Identity is enough and quick: sets that follow each other share their observations.
+        differ = map(is_not, islice(before, at_before, None), islice(after, at_after, None))
+        same = next(compress(count(), differ), min(len(before) - at_before, len(after) - at_after))
+        at_before, at_after = at_before + same, at_after + same
+        if at_before < len(before):
+            removed.append(before[at_before])
+            at_before += 1
+        if len(removed) > _MANY:
             return _difference_by_id(before, after)
-    return left, after[there:]
+    return removed, after[at_after:]
 
 
 def _difference_by_id(

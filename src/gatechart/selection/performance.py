@@ -1,7 +1,8 @@
 """Performance: a number from 0 to 1 for each candidate, which successes raise and failures lower.
 
-It is shown, and it is a scorer. It says how work goes in general, not who suits which text: as the only guide it finds
-the right one of ten no oftener than a guess. `gatechart.selection.learned` is for that.
+It is displayed to operators, and it is a scorer. It measures a candidate's work in general, not its fit for a text: as
+the only scorer it finds the right one of ten candidates no more often than a guess. See `gatechart.selection.learned`
+for that.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from gatechart.values.frozen import replaced, value
 
 AT_FIRST: Final = 1.0
 SUCCESS: Final = 0.5
-"""The reward from which on work counts as a success."""
+"""Minimum reward of work that counts as a success."""
 
 MOST_KINDS: Final = 50
-"""Kinds of problems that are counted for one candidate; further ones count in its overall performance alone."""
+"""Maximum number of kinds of problems per candidate; further kinds count only in its overall performance."""
 
 
 def after(performance: float, reward: float) -> float:
-    """Return the performance after one more piece of work.
+    """Return the performance after one more unit of work.
 
     >>> after(0.5, 1.0), after(0.5, 0.0), after(1.0, 1.0)
     (0.535, 0.465, 1.0)
@@ -31,17 +32,17 @@ def after(performance: float, reward: float) -> float:
 
 @value
 class Performance:
-    """How the work of a candidate went, overall and for each kind of problem."""
+    """The performance of a candidate, overall and for each kind of problem."""
 
     overall: float = AT_FIRST
     kinds: tuple[tuple[str, float], ...] = ()
 
     def of(self, kind: str = ANY_KIND) -> float:
-        """Return the performance for a kind of problem; the overall one if there was none of this kind."""
+        """Return the performance for a kind of problem; the overall one if the candidate had no such work."""
         return dict(self.kinds).get(kind, self.overall)
 
     def after(self, reward: float, kind: str = ANY_KIND) -> Performance:
-        """Return the performance after one more piece of work.
+        """Return the performance after one more unit of work.
 
         >>> Performance().after(0.0, "refunds").of("refunds")
         0.94

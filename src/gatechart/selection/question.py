@@ -1,4 +1,4 @@
-"""What a choice is about, as filters and scorers see it."""
+"""The question of a choice: the input of filters and scorers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gatechart.values.frozen import value
 from gatechart.values.profiles import Candidate, Needs
 
 Functions: TypeAlias = Mapping[str, Callable[[Any, Candidate], Any]]
-"""Filters and scorers of a user's own, by name."""
+"""The application's filters and scorers, by name."""
 
 Scores: TypeAlias = Mapping[str, Mapping[str, float]]
 """Scores that were computed elsewhere, by scorer and by the candidate's id."""
@@ -29,15 +29,15 @@ class Question:
     now: datetime
     scores: Scores
     functions: Functions
-    least: Least  # text scores from which on there is a match, unless the terms have their own
-    failed: Sequence[Attempt] = ()  # in earlier turns; nobody of their groups is asked
+    least: Least  # minimum text scores of a match, unless the terms set one
+    failed: Sequence[Attempt] = ()  # in earlier turns; candidates of their groups are excluded
 
     @property
     def is_open(self) -> bool:
-        """Whether the terms leave open what the work is about, so that texts have to tell."""
+        """Whether the terms name no entries or needs, so that only texts can decide."""
         return not (self.terms.entries or self.needs.capabilities or self.needs.domains or self.needs.tier)
 
     @property
     def scorer_names(self) -> tuple[str, ...]:
-        """Names of the scorers: in the order in which they decide, or by name if their weighted sum does."""
+        """Names of the scorers: in their order of precedence, or by name if a weighted sum decides."""
         return self.terms.order or tuple(sorted(self.terms.weights))  # stored JSON may have its keys in any order

@@ -1,4 +1,4 @@
-"""What learning would have chosen, had it been switched on while choices were recorded: the gate before it is."""
+"""Rehearse learning on recorded choices, to evaluate it before it is switched on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gatechart.selection.learned import Learned, Scored
 from gatechart.values.frozen import value
 
 JUDGED: Final = 0.75
-"""The part of recorded choices that is judged, the last. Those before only teach."""
+"""Share of recorded choices to evaluate: the last ones. Earlier ones only train the model."""
 
 
 @value
 class Rehearsal:
-    """What learning knew and would have chosen at each recorded choice, from those before it alone."""
+    """The predictions of learning at each recorded choice, trained only on earlier choices."""
 
     judged: tuple[Recorded, ...]
     chances: Mapping[str, Mapping[str, float]]  # by id of the handoff, then by candidate
@@ -26,9 +26,9 @@ class Rehearsal:
 def rehearsed(
     learned: Learned, records: Sequence[Recorded], exploring: Exploring = BEST, judged: float = JUDGED
 ) -> Rehearsal:
-    """Return what learning would have chosen at recorded choices, in their order.
+    """Replay recorded choices in their order with a model that learns from them.
 
-    judged: the part of the records that is judged, the last; those before only teach.
+    judged: share of the records to evaluate, the last ones; earlier ones only train the model.
     """
     first = round(len(records) * (1.0 - judged))
     model, chances, expected = learned.model(), {}, {}
@@ -36,7 +36,7 @@ def rehearsed(
         if number >= first:
             scored = model.scores(record.observation.features, dict(record.text_scores), dict(record.groups))
             chances[record.id] = exploring.probabilities(scored.totals)
-            expected[record.id] = {each: _expected(one) for each, one in scored.items()}
+            expected[record.id] = {candidate: _expected(score) for candidate, score in scored.items()}
         model = model.after(record.observation)
     return Rehearsal(tuple(records[first:]), chances, expected)
 
@@ -50,9 +50,9 @@ def evaluate_learned(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Tell whether learning is better than the text scores alone. `gatechart directory evaluate` shows what it returns.
+    """Evaluate whether learning is better than the text scores alone. `gatechart directory evaluate` prints the result.
 
-    exploring: how both would choose by their scores. Raises ExtraMissingError without numpy.
+    exploring: exploration of both policies. Raises ExtraMissingError without numpy.
     """
     rehearsal = rehearsed(learned, records, exploring, judged)
     return evaluate(

@@ -1,4 +1,4 @@
-"""What an outcome of handed-on work is worth, from 0 to 1."""
+"""Rewards for the outcomes of handed-on work, from 0 to 1."""
 
 from __future__ import annotations
 
@@ -10,59 +10,59 @@ from gatechart.values.handoffs import Reason
 from gatechart.values.profiles import Needs
 
 CAME_BACK: Final = 0.25
-"""What is left of a reward if the work came back."""
+"""Factor of the reward if the work came back."""
 
 HANDED_ON: Final = 0.5
-"""What is left of a reward for each time the work was handed on again before it ended."""
+"""Factor of the reward for each time that the work was handed on again before it ended."""
 
 OVERRUN: Final = 0.8
-"""What is left of a reward if the work took longer, or cost more, than it should have; it counts for each of them."""
+"""Factor of the reward if the work exceeded its expected duration, and again if it exceeded its expected cost."""
 
 ANY_KIND: Final = "any"
 
 
 @value
 class Outcome:
-    """What came of work that was handed on, told when it ends."""
+    """The outcome of handed-on work, reported when it ends."""
 
     is_completed: bool  # otherwise it failed
-    came_back: bool = False  # to whoever had handed it on, or the user came again with the same problem
+    came_back: bool = False  # to an agent that had handed it on, or the user returned with the same problem
     duration_s: float | None = None
-    expected_s: float | None = None  # how long it should have taken at most
+    expected_s: float | None = None  # maximum expected duration
     cost: float | None = None
-    expected_cost: float | None = None  # what it should have cost at most
+    expected_cost: float | None = None  # maximum expected cost
     satisfaction: float | None = None  # the user's, from 0 to 1
-    handed_on: int = 0  # how often it was handed on again before it ended
+    handed_on: int = 0  # number of times that it was handed on again before it ended
 
 
 Reward: TypeAlias = Callable[[Outcome], float]
-"""From 0 to 1. A user can replace `reward_of` by one of these."""
+"""Returns the reward of an outcome, from 0 to 1. An application can replace `reward_of` by such a function."""
 
 
 def reward_of(outcome: Outcome) -> float:
-    """Return what an outcome is worth, from 0 to 1.
+    """Return the reward of an outcome, from 0 to 1.
 
-    Work that failed is worth nothing. What is completed is worth 1, or the mean of 1 and the user's satisfaction, and
-    less if it came back, overran or was handed on again: the reward follows the work to its end, and whoever handed it
-    on gets half of what whoever took it gets.
+    Failed work gets 0. Completed work gets 1, or the mean of 1 and the user's satisfaction, and less if it came back,
+    overran or was handed on again: the reward depends on the end of the work, and an agent that handed it on gets half
+    of the reward of its successor.
 
     >>> reward_of(Outcome(True)), reward_of(Outcome(True, satisfaction=0.5)), reward_of(Outcome(True, handed_on=1))
     (1.0, 0.75, 0.5)
     """
     if not outcome.is_completed:
         return 0.0
-    worth = 1.0 if outcome.satisfaction is None else (1.0 + min(max(outcome.satisfaction, 0.0), 1.0)) / 2
-    worth *= CAME_BACK if outcome.came_back else 1.0
-    worth *= OVERRUN ** (
+    reward = 1.0 if outcome.satisfaction is None else (1.0 + min(max(outcome.satisfaction, 0.0), 1.0)) / 2
+    reward *= CAME_BACK if outcome.came_back else 1.0
+    reward *= OVERRUN ** (
         _is_over(outcome.duration_s, outcome.expected_s) + _is_over(outcome.cost, outcome.expected_cost)
     )
-    return float(worth * HANDED_ON**outcome.handed_on)
+    return float(reward * HANDED_ON**outcome.handed_on)
 
 
 def followed(end: Outcome, targets: int) -> tuple[Outcome, ...]:
-    """Return the outcome that counts for each target of a piece of work, the first one first.
+    """Return the outcome for each target of a unit of work, in the order of the targets.
 
-    end: what came of the work at last. targets: how many had it, one after the other.
+    end: the final outcome of the work. targets: number of targets that had it, one after the other.
 
     >>> [reward_of(each) for each in followed(Outcome(True), 3)]
     [0.25, 0.5, 1.0]
@@ -72,7 +72,7 @@ def followed(end: Outcome, targets: int) -> tuple[Outcome, ...]:
 
 
 def kind_of(needs: Needs, reason: Reason | None = None) -> str:
-    """Return the kind of problem for which performance is counted: its first domain, else capability, else reason.
+    """Return the kind of problem that performance is counted by: the first domain, else capability, else reason.
 
     >>> kind_of(Needs(domains=("refunds",))), kind_of(Needs(), Reason.KNOWLEDGE_GAP), kind_of(Needs())
     ('refunds', 'knowledge gap', 'any')

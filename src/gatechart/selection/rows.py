@@ -7,26 +7,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 UNIT: Final = 1 << 15
-"""The whole number that stands for a weight of 1. A product of two fits a lane, as do sums up to 4."""
+"""The integer for a weight of 1. A lane holds a product of two weights, and sums of such products up to 4."""
 
 _LANE: Final = 32  # bits
-_SPARSE: Final = 32  # a row with a weight for fewer than one in so many places is quicker as pairs
+_SPARSE: Final = 32  # a row with weights in less than 1/32 of its columns is quicker as pairs
 
 Whole: TypeAlias = dict[str, int]
 
 
 class Rows:
-    """For each feature, its weights at numbered places: a matrix whose columns are asked for all at once.
+    """A matrix of weights with a row for each feature, and dot products of all columns at once.
 
-    A row is one long integer with 32 bits for each place. To multiply it by a weight and to add it to a sum are two
-    operations for all places together, about 2 µs for 1,000 of them. Rows with few weights are pairs of place and
-    weight. Whole numbers add up to the same in any order, so scores do not depend on it.
+    A row is one long integer with 32 bits for each column. Multiplying it by a weight and adding it to a sum take two
+    operations for all columns together, about 2 µs for 1,000 of them. Rows with few weights are pairs of column and
+    weight. Sums of integers do not depend on their order, so neither do scores.
     """
 
-    __slots__ = ("_few", "_lanes", "_long", "_places")
+    __slots__ = ("_dense", "_lanes", "_places", "_sparse")
 
     def __init__(self, columns: Sequence[Mapping[str, float]]) -> None:
-        """columns: of each place, the weights of features, from 0 to 1."""
+        """columns: for each column, the weights of features, from 0 to 1."""
         rows: dict[str, list[tuple[int, int]]] = {}
         for place, column in enumerate(columns):
             for name, weight in whole(column).items():
@@ -34,22 +34,22 @@ class Rows:
         self._places = len(columns)
         self._lanes = struct.Struct(f"<{self._places}I")
         is_long = {name: len(row) * _SPARSE >= self._places for name, row in rows.items()}
-        self._long = {name: self._joined(row) for name, row in rows.items() if is_long[name]}
-        self._few = {name: tuple(row) for name, row in rows.items() if not is_long[name]}
+        self._dense = {name: self._joined(row) for name, row in rows.items() if is_long[name]}
+        self._sparse = {name: tuple(row) for name, row in rows.items() if not is_long[name]}
 
     def sums(self, weights: Whole) -> list[int]:
         """Return the dot product with each column, in units of `UNIT` squared."""
-        total, few = 0, []
+        total, sparse = 0, []
         for name, weight in weights.items():
-            row = self._long.get(name)
+            row = self._dense.get(name)
             if row is not None:
                 total += weight * row
-            elif name in self._few:
-                few.append((weight, self._few[name]))
+            elif name in self._sparse:
+                sparse.append((weight, self._sparse[name]))
         sums = list(self._lanes.unpack(total.to_bytes(self._lanes.size, "little")))
-        for weight, pairs in few:
-            for place, each in pairs:
-                sums[place] += weight * each
+        for weight, pairs in sparse:
+            for place, other_weight in pairs:
+                sums[place] += weight * other_weight
         return sums
 
     def _joined(self, row: Iterable[tuple[int, int]]) -> int:
@@ -60,6 +60,6 @@ class Rows:
 
 
 def whole(weights: Mapping[str, float]) -> Whole:
-    """Return the weights in whole units, without those that round to 0."""
-    units = {name: round(each * UNIT) for name, each in weights.items()}
-    return {name: each for name, each in units.items() if each}
+    """Convert weights to integer units, and drop weights that round to 0."""
+    rounded = {name: round(weight * UNIT) for name, weight in weights.items()}
+    return {name: units for name, units in rounded.items() if units}

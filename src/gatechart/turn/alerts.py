@@ -18,16 +18,16 @@ def sink_agent(sink: str) -> AgentId:
 
 
 def alert_effects(sink: str, alert: AlertMessage) -> tuple[Send, ...]:
-    """Return the effects by which a turn alerts a sink.
+    """Return the effects that alert a sink.
 
-    The alert is as durable as the turn, and an id goes to a sink once. Where no sink of that name is configured it
-    waits until one is, and the watchdog finds it.
+    The alert is as durable as the turn. A sink receives each id once. If no sink has that name, the alert waits until
+    one is configured, and the watchdog reports it.
     """
     return (Send(sink_agent(sink), ALERT, alert_payload(alert), alert.id),)
 
 
 def alert_payload(alert: AlertMessage) -> Payload:
-    """Return an alert as JSON values: what `ALERT` carries, and what a webhook gets."""
+    """Return an alert as JSON values: the payload of `ALERT`, and the body sent to a webhook."""
     return {
         "id": alert.id,
         "kind": alert.kind,

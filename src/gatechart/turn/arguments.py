@@ -1,7 +1,7 @@
-"""Checks of what senders pass: ids, names, keys, reasons, times, numbers and payloads that every store can keep.
+"""Checks of arguments: ids, names, keys, reasons, times, numbers and payloads must fit every store.
 
-Every input passes here, so that all homes of agents refuse the same. Names of things that may be older than the limits,
-such as the id of an agent that is looked up, may be longer.
+Every input passes here, so all homes of agents refuse the same values. An id that is only looked up may exceed the
+limits, because the agent may be older than they are.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ DEEPEST: Final = 150
 """Maximum nesting of objects and arrays in a payload. Readers go down 200 levels, and documents add some around it."""
 
 _ANY: Final[TypeAdapter[Any]] = TypeAdapter(Any)
-_LOST: Final = (b"null", b"NaN", b"Infinity")
-"""What JSON text may contain in place of numbers that JSON does not have."""
+_NON_JSON: Final = (b"null", b"NaN", b"Infinity")
+"""Text that pydantic may write for numbers that JSON does not have."""
 
 _MASK: Final = MASK.encode()
-_READ: Final = 200  # maximum nesting that pydantic reads
+_DEEPEST_READ: Final = 200  # maximum nesting that pydantic reads
 _EXPECTED: Final = "a mapping or pydantic model of JSON values under text names"
-_SHOWN: Final = 60  # characters of a refused text shown in the error
-_NAMES: Final = 1_024  # names of events that are remembered as checked
+_LONGEST_EXCERPT: Final = 60  # characters of a refused text shown in the error
+_CACHED_NAMES: Final = 1_024  # names of events whose check is cached
 
 
 def checked_id(given: str | None, what: str = "id") -> str | None:
     """Return the id unchanged. Raises PayloadError unless it is None or a text that every store can keep.
 
-    what: what the id names, for the error.
+    what: the name of the value in the error.
     """
     return None if given is None else checked_key(given, what)
 
@@ -72,7 +72,7 @@ def checked_new_id(given: str | None, what: str = "id") -> str | None:
     problem = "" if checked_id(given, what) is None else unclear(given or "")
     if not problem:
         return given
-    raise PayloadError(what, (f"{_shown(given)}: {problem}",), CLEAR)
+    raise PayloadError(what, (f"{_excerpt(given)}: {problem}",), CLEAR)
 
 
 def checked_key(key: str, what: str = "key") -> str:
@@ -83,7 +83,7 @@ def checked_key(key: str, what: str = "key") -> str:
     if not problem:
         return key
     expected = f"a text of 1 to {LONGEST_NAME} characters, without NUL and lone surrogates"
-    raise PayloadError(what, (f"{_shown(key)}: {problem}",), expected)
+    raise PayloadError(what, (f"{_excerpt(key)}: {problem}",), expected)
 
 
 def checked_name(event: Name) -> EventName:
@@ -94,7 +94,7 @@ def checked_name(event: Name) -> EventName:
     return _checked_name(event) if type(event) is str else _checked_name(raised_name(event))
 
 
-@lru_cache(_NAMES)  # the same few names come again and again
+@lru_cache(_CACHED_NAMES)  # senders use the same few names
 def _checked_name(event: str) -> EventName:
     name = raised_name(event)
     if is_reserved(name):
@@ -103,13 +103,13 @@ def _checked_name(event: str) -> EventName:
 
 
 def checked_event(event: Name, payload: Any, event_id: str | None, now: datetime) -> Event:
-    """Return an event that somebody outside sends now. Raises PayloadError, and ReservedEventError."""
+    """Build an event that an outside sender sends now. Raises PayloadError and ReservedEventError."""
     name = checked_name(event)
     return Event(name, plain_payload(payload, name), now, checked_id(event_id))
 
 
 def _is_plain(text: object) -> bool:
-    """Tell quickly that a text can be kept even as an id or name, as nearly all can."""
+    """Check cheaply that every store can keep the text even as an id or name. True for nearly all texts."""
     return type(text) is str and 0 < len(text) <= LONGEST_NAME and text.isascii() and "\0" not in text
 
 
@@ -124,11 +124,11 @@ def checked_words(text: str, what: str = "reason") -> str:
     if not problem:
         return text
     expected = f"a text of at most {LONGEST_REASON:,} characters, without NUL and lone surrogates"
-    raise PayloadError(what, (f"{_shown(text)}: {problem}",), expected)
+    raise PayloadError(what, (f"{_excerpt(text)}: {problem}",), expected)
 
 
-def _written(value: object) -> str:
-    """Return the value as Python writes it, which it refuses to do for integers of thousands of digits."""
+def _safe_repr(value: object) -> str:
+    """Return the value's repr. Python refuses to write integers of thousands of digits."""
     try:
         return repr(value)
     except ValueError:
@@ -140,7 +140,7 @@ def checked_due(due: datetime | None) -> datetime | None:
     if due is None:
         return None
     if not isinstance(due, datetime) or due.tzinfo is None or due.utcoffset() is None:
-        raise PayloadError("due", (f"it is {_written(due)}",), "a datetime with a time zone, or None")
+        raise PayloadError("due", (f"it is {_safe_repr(due)}",), "a datetime with a time zone, or None")
     return checked_moment(due, "due")
 
 
@@ -161,7 +161,7 @@ def checked_moment(moment: datetime, what: str) -> datetime:
 
 
 def known_id(agent_id: AgentId) -> AgentId:
-    """Return the id of an agent to look up, unchanged. Raises UnknownAgentError if no agent can have it."""
+    """Return the id of an agent to look up, unchanged. Raises UnknownAgentError for an id that no agent can have."""
     if _is_plain(agent_id) or (agent_id and not unkept(agent_id)):
         return agent_id
     raise UnknownAgentError(agent_id)
@@ -182,10 +182,10 @@ def known_number(number: int) -> int:
 
 
 def sought_id(given: str | None, what: str = "id") -> str | None:
-    """Return an id to look up, unchanged. Raises PayloadError if nothing can have it."""
+    """Return an id to look up, unchanged. Raises PayloadError for an id that nothing can have."""
     problem = "" if given is None else unkept(given)
     if problem:
-        raise PayloadError(what, (f"{_shown(given)}: {problem}",), "a text without NUL and lone surrogates, or None")
+        raise PayloadError(what, (f"{_excerpt(given)}: {problem}",), "a text without NUL and lone surrogates, or None")
     return given
 
 
@@ -198,48 +198,48 @@ def checked_mode(mode: Mode | str) -> Mode:
     """Return the mode. Raises PayloadError if there is no such mode."""
     if isinstance(mode, Mode) or mode in list(Mode):
         return Mode(mode)
-    raise PayloadError("handoff", (f"its mode is {mode!r}",), " or ".join(repr(each.value) for each in Mode))
+    raise PayloadError("handoff", (f"its mode is {mode!r}",), " or ".join(repr(member.value) for member in Mode))
 
 
 def checked_reason(reason: Reason | str) -> Reason:
     """Return the reason. Raises PayloadError if there is no such reason."""
     if isinstance(reason, Reason) or reason in list(Reason):
         return Reason(reason)
-    raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(each.value) for each in Reason))
+    raise PayloadError("handoff", (f"its reason is {reason!r}",), " or ".join(repr(member.value) for member in Reason))
 
 
 def check_targets(targets: Sequence[str], what: str = "fallbacks") -> None:
     """Raise PayloadError if a nonempty name or id is not a text that every store can keep."""
-    for each in targets:
-        if each != "":
-            checked_key(each, what)
+    for target in targets:
+        if target != "":
+            checked_key(target, what)
 
 
 def check_part(call: str, after: int, limit: int | None) -> None:
     """Raise PayloadError unless `after` and `limit` describe a part of a history."""
     if not is_count(after) or not (limit is None or is_count(limit)):
         raise PayloadError(
-            call, (f"after is {_written(after)}, limit is {_written(limit)}",), "whole numbers from 0 on"
+            call, (f"after is {_safe_repr(after)}, limit is {_safe_repr(limit)}",), "whole numbers from 0 on"
         )
 
 
 def check_version(call: str, version: int) -> None:
     """Raise PayloadError if the version is outside every store's range."""
     if not isinstance(version, int) or abs(version) >= HIGHEST_NUMBER:
-        raise PayloadError(call, (f"version is {_written(version)}",), "a whole number, as the history has it")
+        raise PayloadError(call, (f"version is {_safe_repr(version)}",), "a version from the history, a whole number")
 
 
 def check_limit(call: str, limit: int) -> None:
     """Raise PayloadError if the limit is not a possible page size."""
     if not is_count(limit) or limit == 0:
-        raise PayloadError(call, (f"limit is {_written(limit)}",), "a whole number of 1 or more")
+        raise PayloadError(call, (f"limit is {_safe_repr(limit)}",), "a whole number of 1 or more")
 
 
 def checked_operator_reason(reason: str) -> str:
     """Return the reason. Raises PayloadError if it is blank or is a text that not every store can keep."""
     if checked_words(reason).strip():
         return reason
-    raise PayloadError("reason", (f"{reason!r} says nothing",), "a text that says why, for the history")
+    raise PayloadError("reason", (f"{reason!r} is blank",), "a text with the reason, for the history")
 
 
 def checked_ending(invoke: str, result: Any, error: str | None) -> tuple[str, Payload]:
@@ -252,39 +252,40 @@ def checked_ending(invoke: str, result: Any, error: str | None) -> tuple[str, Pa
     return "error", plain_payload(payload, f"error.invoke.{invoke}")
 
 
-def _shown(text: object) -> str:
+def _excerpt(text: object) -> str:
     """Return the text as the error shows it."""
-    shown = repr(text)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    text_repr = repr(text)
+    return text_repr if len(text_repr) <= _LONGEST_EXCERPT else f"{text_repr[:_LONGEST_EXCERPT]}…"
 
 
 def plain_payload(payload: Any, event: EventName, *, is_finite: bool = False) -> Payload:
-    """Return the payload as JSON values, in a new copy: what a store would give back.
+    """Return a copy of the payload as JSON values, as a store would load it.
 
     payload: None, a mapping with text keys, or a pydantic model. Its secrets, as of type `SecretStr`, are marked.
-    is_finite: whether it is known to have no numbers that JSON does not have. To look for them takes longer than the
-        rest, and a text with a null, as every packet has, gives reason to.
-    Raises PayloadError, also for too deep nesting, and for numbers that JSON does not have, which would come back
-    changed.
+    is_finite: whether the caller knows that all numbers are finite. The search for others takes longer than the rest,
+        and a null in the text triggers it. Every packet has a null.
+    Raises PayloadError, also for too deep nesting, and for infinite numbers and NaN, which a store would change.
     """
     if payload is None:
         return {}
-    problem = _no_payload(payload)
+    problem = _payload_problem(payload)
     try:
         plain: Payload = {} if problem else _plain(payload, is_finite=is_finite)
     except (PydanticSerializationError, ValueError) as error:
-        raise PayloadError(_taker(event), (str(error),), _EXPECTED) from error
+        raise PayloadError(_event_label(event), (str(error),), _EXPECTED) from error
     if SECRET in plain:  # a payload is an object, even where its secrets are masked
-        problem = f"{SECRET!r} stands where it has names; name the secret, as in {{'pin': {{{SECRET!r}: ...}}}}"
+        problem = (
+            f"{SECRET!r} is at its top level, where names belong; name the secret, as in {{'pin': {{{SECRET!r}: ...}}}}"
+        )
     if problem:
-        raise PayloadError(_taker(event), (problem,), _EXPECTED)
+        raise PayloadError(_event_label(event), (problem,), _EXPECTED)
     return plain
 
 
-def _no_payload(payload: Any) -> str:
-    """Say why this cannot be a payload, whatever is in it; empty if it can."""
+def _payload_problem(payload: Any) -> str:
+    """Return why the type or the keys of a payload are invalid; empty if they are valid."""
     if isinstance(payload, Mapping):
-        return next((f"{name!r} is no text" for name in payload if not isinstance(name, str)), "")
+        return next((f"the name {name!r} is not a text" for name in payload if not isinstance(name, str)), "")
     return "" if isinstance(payload, BaseModel) else f"it is a {type(payload).__name__}"
 
 
@@ -292,7 +293,7 @@ def _plain(payload: Any, *, is_finite: bool) -> Payload:
     given = dict(payload) if isinstance(payload, Mapping) else payload
     text = to_json(given, by_alias=False, fallback=_mapping, bytes_mode="base64", inf_nan_mode="constants")
     _check_depth(text)
-    if not is_finite and any(sign in text for sign in _LOST):
+    if not is_finite and any(sign in text for sign in _NON_JSON):
         check_finite(given)
     plain: Payload = from_json(text)
     return marked(given, plain, "base64") if _MASK in text else plain
@@ -303,11 +304,11 @@ def check_finite_payload(payload: Any, event: EventName) -> None:
     try:
         check_finite(payload)
     except ValueError as error:
-        raise PayloadError(_taker(event), (str(error),), _EXPECTED) from error
+        raise PayloadError(_event_label(event), (str(error),), _EXPECTED) from error
 
 
 def check_finite(value: Any) -> None:
-    """Raise ValueError if a number is infinite or NaN; the error names its place.
+    """Raise ValueError if a number is infinite or NaN; the error contains its path.
 
     value: JSON values, and models and dataclasses, which may write such numbers as null or as text.
 
@@ -327,30 +328,30 @@ def check_numbers_kept(before: Any, after: Any) -> None:
         check_finite(before)
 
 
-def _taker(event: EventName) -> str:
+def _event_label(event: EventName) -> str:
     return f"event {event!r}"
 
 
 def _check_depth(text: bytes) -> None:
-    """Raise ValueError for too deep nesting. Parsing with extra levels around it uses the parser's own limit."""
+    """Raise ValueError for too deep nesting. Extra levels around the text make the parser's own limit apply."""
     if text.count(b"{") + text.count(b"[") <= DEEPEST:
         return
-    around = _READ - DEEPEST
+    around = _DEEPEST_READ - DEEPEST
     try:
         from_json(b"[" * around + text + b"]" * around)
     except ValueError:
-        raise ValueError(f"more than {DEEPEST} objects and arrays lie in each other; bring less depth") from None
+        raise ValueError(f"objects and arrays are nested more than {DEEPEST} deep; nest them less deeply") from None
 
 
 def _odd_numbers(value: Any) -> Iterator[tuple[str, float]]:
-    """Yield the places and values of numbers that JSON does not have."""
+    """Yield the paths and values of numbers that JSON does not have."""
     python = _ANY.dump_python(value, warnings=False)
     text = to_json(python, inf_nan_mode="constants", bytes_mode="base64", fallback=repr)
     if b"Infinity" in text or b"NaN" in text:  # possibly only inside a text
-        yield from _odd(python, "")
+        yield from _walk_odd_numbers(python, "")
 
 
-def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
+def _walk_odd_numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
     within: Iterable[tuple[Any, Any]] = ()
     match value:
         case Mapping():
@@ -359,8 +360,8 @@ def _odd(value: Any, place: str) -> Iterator[tuple[str, float]]:
             within = enumerate(value)
         case float() if not isfinite(value):
             yield place, value
-    for name, each in within:
-        yield from _odd(each, f"{place}.{name}" if place else f"{name}")
+    for name, item in within:
+        yield from _walk_odd_numbers(item, f"{place}.{name}" if place else f"{name}")
 
 
 def _mapping(value: object) -> Any:
@@ -377,11 +378,11 @@ def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None
         return None
     taker = f"entry point {entry.name!r} of {graph!r}"
     if entry.takes is None:
-        raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to bring one")
+        raise PayloadError(taker, ("it takes no payload",), "none; declare takes= on the entry point to pass one")
     try:
         with contained():
             return entry.takes.model_validate(
-                _values(entry.takes, payload),
+                _values_to_validate(entry.takes, payload),
                 by_alias=True,
                 by_name=True,
                 from_attributes=isinstance(payload, BaseModel),
@@ -391,7 +392,7 @@ def fit_payload(graph: str, entry: EntryPoint, payload: Any) -> BaseModel | None
         raise PayloadError(taker, problems_of(error), expected) from error
 
 
-def _values(taker: type[BaseModel], payload: Any) -> Any:
+def _values_to_validate(taker: type[BaseModel], payload: Any) -> Any:
     """Return the values to validate: a copy of a model's values, because a model itself would pass unchecked."""
     if isinstance(payload, RootModel):
         return payload.root

@@ -1,4 +1,4 @@
-"""The turn in which an agent offers its work to the target that was chosen for it. The chart takes no part."""
+"""The turn that offers the agent's work to a chosen target. It runs no code of the chart."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gatechart.values.profiles import Candidate, Choice
 
 
 def asks_for_choice(mail: Mail | Event, agent_id: str) -> bool:
-    """Tell whether it is an agent's own mail that has the target of its handoff chosen."""
+    """Return whether an agent sent this mail to itself to have its handoff's target chosen."""
     name = mail.event if isinstance(mail, Mail) else mail.name
     return name == CHOOSING and mail.sender == agent_id
 
@@ -32,15 +32,15 @@ def asks_for_choice(mail: Mail | Event, agent_id: str) -> bool:
 def undecided(
     previous: Snapshot, event: Event, migrations: Sequence[PacketMigration]
 ) -> HandoffPacket | Rejection | Void:
-    """Return the packet whose target is to be chosen now, or what becomes of the handoff without a choice.
+    """Return the packet whose target is to be chosen now; a rejection if it is unreadable or expired.
 
-    A handoff that was withdrawn is left to the withdrawal, which follows in the agent's mail.
+    For a withdrawn handoff, return Void: the agent's mail contains the withdrawal next.
     """
-    if _chosen_for(previous, event) is None:
+    if _awaiting_choice(previous, event) is None:
         return Void()
     packet = readable(event, migrations)
     if isinstance(packet, Rejection):
-        return _of_choice(packet)
+        return _from_choosing(packet)
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id, HandoffStatus.CHOOSING)
     return packet
@@ -49,51 +49,53 @@ def undecided(
 def take_choice(
     previous: Snapshot, event: Event, packet: HandoffPacket, choice: Choice
 ) -> TurnRecord | Rejection | Void:
-    """Offer the work to the target that was chosen, and keep why; if nothing matched, reject the handoff.
+    """Offer the work to the chosen target, and store the explanation. If nothing matched, reject the handoff.
 
     packet: as `undecided` returned it for this snapshot.
     """
-    asked = _chosen_for(previous, event)
-    if asked is None:
+    pending = _awaiting_choice(previous, event)
+    if pending is None:
         return Void()
-    told = explanation_json(choice.explanation)
+    explanation = explanation_json(choice.explanation)
     if choice.candidate is None:
-        return unmatched(packet, choice.explanation.details or "nobody is right for it", told)
-    made = record_of(_addressed(packet, choice.candidate, previous, event), event.time)
-    offered = replaced(asked, peer=made.target, recipient=choice.candidate.id, reason=made.reason, is_choosing=False)
-    handoffs = tuple(offered if each is asked else each for each in previous.handoffs)
-    effect = OfferChosen(replaced(made, choice=told), choice.explanation.details)
-    return unmoved(previous, event, handoffs, (effect, *_noted(choice, packet.handoff_id)))
+        return unmatched(packet, choice.explanation.details or "no candidate fits", explanation)
+    record = record_of(_addressed(packet, choice.candidate, previous, event), event.time)
+    offered = replaced(
+        pending, peer=record.target, recipient=choice.candidate.id, reason=record.reason, is_choosing=False
+    )
+    handoffs = tuple(offered if handoff is pending else handoff for handoff in previous.handoffs)
+    effect = OfferChosen(replaced(record, choice=explanation), choice.explanation.details)
+    return unmoved(previous, event, handoffs, (effect, *_choice_notice(choice, packet.handoff_id)))
 
 
-def _noted(choice: Choice, handoff: str) -> tuple[Send, ...]:
-    """Return what tells the entry of the directory that it was chosen, if choices are recorded."""
+def _choice_notice(choice: Choice, handoff: str) -> tuple[Send, ...]:
+    """Return the mail that informs the chosen directory entry, if choices are recorded."""
     if choice.candidate is None or choice.noted is None:
         return ()
     return (Send(f"{ENTRY_AGENT}{choice.candidate.id}", CHOSEN, choice.noted, f"chosen:{handoff}"),)
 
 
 def unmatched(packet: HandoffPacket, details: str, choice: Payload | None = None) -> Rejection:
-    """Reject a handoff for which nobody was found. choice: the explanation as JSON values."""
-    given = _of_choice(rejection(packet, Obstacle.NO_MATCH, details))
-    return replaced(given, settle=replaced(given.settle, choice=choice))
+    """Reject a handoff that no candidate matched. choice: the explanation as JSON values."""
+    unaddressed = _from_choosing(rejection(packet, Obstacle.NO_MATCH, details))
+    return replaced(unaddressed, settle=replaced(unaddressed.settle, choice=choice))
 
 
 def unchosen(event: Event, migrations: Sequence[PacketMigration], details: str) -> Rejection:
     """Reject a handoff whose target could not be chosen, because every attempt at it failed."""
     packet = readable(event, migrations)
-    return _of_choice(packet) if isinstance(packet, Rejection) else unmatched(packet, details)
+    return _from_choosing(packet) if isinstance(packet, Rejection) else unmatched(packet, details)
 
 
-def _chosen_for(previous: Snapshot, event: Event) -> OpenHandoff | None:
-    """Return the handoff that waits for a choice; None if it does no longer."""
+def _awaiting_choice(previous: Snapshot, event: Event) -> OpenHandoff | None:
+    """Return the handoff that waits for a choice; None if it no longer waits."""
     if previous.status is not Status.ACTIVE:
         return None
-    known = (each for each in previous.handoffs if each.id == event.id and each.side is Side.ASKED)
-    return next((each for each in known if each.is_choosing and each.states), None)
+    known = (handoff for handoff in previous.handoffs if handoff.id == event.id and handoff.side is Side.ASKED)
+    return next((handoff for handoff in known if handoff.is_choosing and handoff.states), None)
 
 
-def _of_choice(given: Rejection) -> Rejection:
+def _from_choosing(given: Rejection) -> Rejection:
     return replaced(given, settle=replaced(given.settle, before=HandoffStatus.CHOOSING))
 
 

@@ -1,4 +1,4 @@
-"""What a cut leaves out of an agent's conversations: of a list in its context, and of what its models said."""
+"""Cut a block out of an agent's conversations: entries of a list in its context, and messages of its models."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _TALK_CUT: Final = "what models said out of their conversations"
 
 @value
 class Cut:
-    """What is left out, and what stays."""
+    """The result of a cut."""
 
-    how: str  # in words, for the history
-    entries: int  # left out of the list in the context
-    context_text: str  # of the agent without them
-    talk: CutTalk | None  # what is left out of conversations with models; None if models said nothing
-    calls: CallsMade  # those over which that leads back
+    how: str  # description for the history
+    entries: int  # number of entries removed from the list in the context
+    context_text: str  # the agent's context without them
+    talk: CutTalk | None  # the cut of conversations with models; None if no model took part
+    calls: CallsMade  # calls made in the block
 
 
 async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Cut | str:
-    """Return what a way leaves out, or why it is closed. go_back: returns the agent as it was at a version."""
+    """Return the cut for an escape, or why it is not possible. go_back: loads the agent as of a version."""
     calls, talk = _talk(scene, way)
     if isinstance(talk, str):
         return talk
-    # Models were told what the context had as they began to repeat themselves, so only what came later is left out.
+    # Models had seen the context when they began to repeat themselves, so the cut removes only later entries.
     since = way.since if talk is None else _last_before(way)
     text = scene.snapshot.context_text
     now = json.loads(text)
@@ -42,37 +42,37 @@ async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Cut | str:
     if problem and talk is None:
         return problem
     parts = (f"{entries} entries out of {way.field}" if entries else "", _TALK_CUT if talk else "")
-    if talk is not None and not entries:  # a summary in the context is heard from there
+    if talk is not None and not entries:  # models read a summary in the context from there
         talk = replaced(talk, summary=way.summary)
     how = f"leaves {', and '.join(filter(None, parts))}"
     return Cut(how, entries, compact_json(now) if entries else text, talk, calls)
 
 
 def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]:
-    """Return what is left out of conversations with models, with the calls made in it.
+    """Return the calls made in the block, and the cut of conversations with models.
 
-    A text says why it must stay; None that models said nothing.
+    In place of the cut: a text if it is not allowed, None if no model took part.
     """
     since = _last_before(way)
     states = states_with_talk(scene.graph)
-    told = (each for each in scene.past if each.version > since and each.event.startswith(TRAIL))
-    if not any(each.payload.get("state") in states for each in told):
+    entries = (entry for entry in scene.past if entry.version > since and entry.event.startswith(TRAIL))
+    if not any(entry.payload.get("state") in states for entry in entries):
         return CallsMade(()), None
     calls = scene.calls_since(since)
     kept_by = scene.kept_by(since, calls, way.allow)
     if kept_by or calls.undoing:
-        return calls, kept_by or f"{calls.undoing[0].tool} would have to take a call back before"
+        return calls, kept_by or f"{calls.undoing[0].tool} would have to undo a call first"
     call = "" if way.call is None else str(way.call.payload.get("call", ""))
     return calls, CutTalk(way.since, scene.snapshot.version, call)
 
 
 def _last_before(way: CutBlock) -> int:
-    """Return the newest version before the block: before its first call, if that was in the state of the agent."""
+    """Return the last version before the block: before its first call, if a currently active state made that call."""
     return way.since if way.call is None else way.call.version - 1
 
 
 def _leave_out(now: dict[str, Any], then: Payload, way: CutBlock, since: int) -> tuple[int, str]:
-    """Leave out of a context what a list has more than at a version. Return how much, and why it is nothing."""
+    """Remove the entries that a list of the context gained since a version. Return their number, or 0 and why."""
     entries, older = now.get(way.field), then.get(way.field)
     if not isinstance(entries, list) or not isinstance(older, list) or entries[: len(older)] != older:
         return 0, f"{way.field} is not a list that has only grown since version {since}"

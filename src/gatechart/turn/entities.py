@@ -1,4 +1,4 @@
-"""Entities of a packet at an entry point: collisions with the agent's own word, and missing declarations."""
+"""Entities of a packet at an entry point: collisions with the source agent's own values, and missing declarations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_VALUE: Final = 60  # characters of a value in the details
 
 
 def collision_details(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> str:
-    """Describe collisions of the packet's entities with the agent's own word; empty if there are none.
+    """Describe collisions of the packet's entities with the source agent's own values; empty if there are none.
 
     The text has both values of the first ten fields. It masks secrets and cuts off long values.
     """
@@ -31,7 +31,7 @@ def collision_details(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket)
         return ""
     listed = [_collision(graph, entry, packet, name) for name in names[:LISTED]]
     more = [f"and {len(names) - LISTED:,} more"] if len(names) > LISTED else []
-    return f"the agent's own word was kept against its entities: {'; '.join((*listed, *more))}"
+    return f"the agent's own values were kept, not its entities: {'; '.join((*listed, *more))}"
 
 
 def _collision(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket, name: str) -> str:
@@ -77,5 +77,5 @@ def _undeclared(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket, error
 def _is_about(error: PayloadError, graph: AnyGraph, entry: EntryPoint, name: str) -> bool:
     """Return whether the error reports a problem with a field. Pydantic uses the alias of the field."""
     fields = [kind.model_fields[name] for kind in (entry.takes, graph.context) if kind and name in kind.model_fields]
-    called = (name, *(each.alias for each in fields if each.alias))
-    return any(problem.startswith(tuple(f"{each}: " for each in called)) for problem in error.problems)
+    labels = (name, *(field.alias for field in fields if field.alias))
+    return any(problem.startswith(tuple(f"{label}: " for label in labels)) for problem in error.problems)

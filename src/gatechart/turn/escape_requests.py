@@ -1,4 +1,4 @@
-"""How a turn asks the agent's home for a way out of what it noticed. `escape_turns` takes one."""
+"""Request an escape from the agent's home when a turn has detected a signal. `escape_turns` carries it out."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from gatechart.values.frozen import replaced
 from gatechart.values.names import TRAIL, Payload, StateName
 from gatechart.values.signal_reports import signal_report
 
-if TYPE_CHECKING:  # a runtime without tools does without them
+if TYPE_CHECKING:  # a runtime without tools need not import them
     from gatechart.tools.toolbox import ToolBox
 
 
 def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
-    """Have the agent ask for a way out of what a turn noticed, and return whether its plan has any strategy for it."""
-    if macrostep.trail.escapes.undoing:  # it is on its way out already
+    """Have the agent request an escape for a fired signal. Return whether its plan has a strategy for it."""
+    if macrostep.trail.escapes.undoing:  # the agent is escaping already
         return False
     if not has_plans(macrostep.graph, macrostep.turn.services):
         return False
-    place = _told_from(macrostep.turn.event)
-    for found in found_first([fired.payload, *fired.others]):
-        here = {**found, **place}
+    source = _invoke_state(macrostep.turn.event)
+    for signal in found_first([fired.payload, *fired.others]):
+        sourced = {**signal, **source}
         if (
             macrostep.is_final
-            or answer_to(macrostep.graph, macrostep.configuration, here, macrostep.turn.services) is None
+            or answer_to(macrostep.graph, macrostep.configuration, sourced, macrostep.turn.services) is None
         ):
             continue
-        escapes, finding = with_asked(macrostep.trail.escapes, found["signal"])
+        escapes, finding = with_asked(macrostep.trail.escapes, signal["signal"])
         macrostep.trail = replaced(macrostep.trail, escapes=escapes)
-        payload = {**fired.payload, **here, "finding": finding.number}
+        payload = {**fired.payload, **sourced, "finding": finding.number}
         macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, payload))
         return True
     return False
 
 
-def _told_from(event: Event) -> Payload:
-    """Return the state whose invoke told of a call or a step, as part of a payload; empty if none did."""
+def _invoke_state(event: Event) -> Payload:
+    """Return the state whose invoke reported a call or a step, as part of a payload; empty if none did."""
     return {"state": event.payload["state"]} if event.name.startswith(TRAIL) and "state" in event.payload else {}
 
 
 def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, services: Any) -> Tactic | None:
-    """Return what is tried for a signal where an agent is; None for nothing.
+    """Return the tactic for a signal in these states; None if no plan has one.
 
-    found: its payload. services: those of the home, whose tools may have plans.
+    found: the signal's payload. services: the home's services, whose tools may have plans.
     """
     return tactic_for(graph, leaves, found, _own_plans(services, signal_report(found).failed_tools))
 
 
 def has_plans(graph: AnyGraph, services: Any) -> bool:
-    """Whether a plan of the graph, or of a tool of the home's services, says how its agents get out."""
+    """Return whether the graph, or a tool of the home's services, has an escape plan."""
     if graph.has_escapes:
         return True
     box = box_in(services)
@@ -66,8 +66,8 @@ def has_plans(graph: AnyGraph, services: Any) -> bool:
 
 def _own_plans(services: Any, tools: Sequence[str]) -> Sequence[EscapePlan]:
     box = box_in(services) if tools else None
-    found = (None if box is None else box.get(name) for name in tools)
-    return [each.escape for each in found if each is not None and each.escape is not None]
+    tools_found = (None if box is None else box.get(name) for name in tools)
+    return [tool.escape for tool in tools_found if tool is not None and tool.escape is not None]
 
 
 def box_in(services: Any) -> ToolBox | None:

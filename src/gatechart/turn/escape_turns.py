@@ -1,4 +1,4 @@
-"""The turn of an escape: strategies are tried in order, until one leads out of what the agent's signals noticed."""
+"""The turn of an escape: try the strategies for a signal in order, until one has an open route."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gatechart.turn.conversation_cut import cut_out
 from gatechart.turn.entities import with_remedy
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.handoff_turns import unmoved
-from gatechart.turn.lessons import attempt_told, judgements, life_of
+from gatechart.turn.lessons import attempt_lesson, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew, with_timer
 from gatechart.turn.rollback import GoingBack, rolled_back
@@ -34,7 +34,7 @@ from gatechart.turn.talk import states_with_talk
 from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
-from gatechart.turn.undoing import told_of, way_of
+from gatechart.turn.undoing import way_from_json, way_json
 from gatechart.values.agents import Event, Snapshot, Status
 from gatechart.values.alerts import AlertMessage
 from gatechart.values.breakers import BreakerState
@@ -67,17 +67,17 @@ from gatechart.values.texts import shortened
 LONGEST_TITLE: Final = 300  # characters of an alert's line
 
 _EVIDENCE: Final = ("signal", "reason", "evidence", "others")
-_PLACE: Final = ("state", "at")  # whose invoke told of it, or where to begin anew; not all who ask say either
+_SOURCE: Final = ("state", "at")  # whose invoke reported it, or where to restart; optional
 
 
 def asks_for_way_out(mail: Mail | Event, agent_id: str) -> bool:
-    """Tell whether it is mail by which an agent itself, or the watchdog, asks its home for a way out."""
+    """Return whether mail asks the home for an escape. Only the agent itself and the watchdog may ask."""
     name = mail.event if isinstance(mail, Mail) else mail.name
     return name == ESCAPE_DUE and mail.sender in (agent_id, WATCHDOG_AGENT)
 
 
 def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
-    """Return what is tried in a scene; None if nothing is due. services: those of the home."""
+    """Return the tactic for a scene; None if no escape is due. services: the home's services."""
     if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
         return None
     answer = restart_tactic(scene) or answer_to(scene.graph, scene.leaves, scene.evidence, services)
@@ -85,83 +85,83 @@ def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
 
 
 async def take_way_out(scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any = None) -> TurnRecord:
-    """Try what is next, and return the turn of the first way that is open, with what was passed over.
+    """Try the next strategies. Return the turn of the first open route, with the skipped strategies.
 
-    If no way is open, the turn only says why.
+    If no route is open, the turn only records why.
     """
     attempt = _Attempt(scene, tactic, go_back, services)
     if "goes_on" in scene.event.payload:
-        turn = await attempt.gone_on(tactic)
+        turn = await attempt.resume(tactic)
         if turn is not None:
-            return turn  # the turn that began to take calls back has told of this attempt
-    for each in next_tries(tactic, scene, scene.snapshot.trail.escapes):
-        if each.strategy in attempt.strategies:  # whose calls could not be taken back
+            return turn  # the turn that started to undo calls sent the lesson of this attempt
+    for attempted in next_tries(tactic, scene, scene.snapshot.trail.escapes):
+        if attempted.strategy in attempt.strategies:  # its calls could not be undone
             continue
-        attempt.strategies.append(each.strategy)
-        if each.why:
-            attempt.pass_over(each.strategy, each.why)
-            attempt.is_waiting |= each.is_waiting
+        attempt.strategies.append(attempted.strategy)
+        if attempted.why:
+            attempt.pass_over(attempted.strategy, attempted.why)
+            attempt.is_waiting |= attempted.is_waiting
             continue
-        turn = await attempt.taken(each.strategy)
+        turn = await attempt.first_open(attempted.strategy)
         if turn is not None:
-            is_told = "goes_on" in scene.event.payload  # by the turn that began to take calls back
-            return attempt.with_news(turn, *(() if is_told else (attempt_told(scene),)))
-    return attempt.with_news(attempt.in_vain())
+            has_lesson = "goes_on" in scene.event.payload  # the turn that started to undo calls sent it
+            return attempt.with_news(turn, *(() if has_lesson else (attempt_lesson(scene),)))
+    return attempt.with_news(attempt.without_escape())
 
 
 class _Attempt:
-    """One attempt to get out."""
+    """One attempt to escape."""
 
     def __init__(self, scene: Scene, tactic: Tactic, go_back: GoingBack, services: Any) -> None:
         self.scene = scene
         self.plan = tactic.plan
-        self.strategies: list[Strategy] = []  # tried or passed over
+        self.strategies: list[Strategy] = []  # tried or skipped
         self._go_back = go_back
         self._services = services
-        self._passed: list[Payload] = []  # what was passed over, and why
-        self.calls = CallsMade(())  # over which the way that is looked at leads back
-        self.is_waiting = False  # whether one that was passed over can be tried before long
-        self._since = 0  # version after which these began
+        self._passed: list[Payload] = []  # skipped strategies and routes, each with the reason
+        self.calls = CallsMade(())  # calls that the current route would roll back past
+        self.is_waiting = False  # whether a skipped strategy can be tried soon
+        self._since = 0  # version after which `calls` began
         self._to_alert: list[SendAlert] = []
-        self._alerting: list[str] = []  # names of the strategies that do
+        self._alerting: list[str] = []  # names of the strategies that alert
 
     def pass_over(self, strategy: Strategy, why: str) -> None:
-        """Note why a strategy, or one of its ways, is not taken."""
+        """Record why a strategy, or one of its routes, is skipped."""
         self._passed.append({"strategy": strategy.name, "why": why})
 
     @property
     def number(self) -> int:
-        """The number that the attempt has, or will have once calls are taken back."""
+        """The number of the attempt, now or once its calls are undone."""
         return self.scene.snapshot.trail.escapes.count + 1
 
     def with_news(self, turn: TurnRecord, *lessons: Send) -> TurnRecord:
-        """Return the turn with the alerts that go with it, and with these lessons."""
+        """Return the turn with the alerts of the attempt and these lessons."""
         return replaced(turn, effects=(*turn.effects, *self._alerts(), *lessons))
 
     def _alerts(self) -> Iterator[Send]:
-        """Yield the alerts that go with the attempt, or with having none. They have the same ids if it is repeated."""
+        """Yield the alerts of the attempt, also if no route was open. A repeated attempt uses the same ids."""
         scene = self.scene
         agent = scene.snapshot
         details = {name: scene.evidence[name] for name in ("signal", "reason", "evidence")}
-        for each in self._to_alert:
+        for request in self._to_alert:
             alert = AlertMessage(
-                f"escape:{life_of(agent)}:{scene.finding.number}:{self.number}:{each.sink}",
+                f"escape:{life_of(agent)}:{scene.finding.number}:{self.number}:{request.sink}",
                 "escape",
-                shortened(one_line(each.text), LONGEST_TITLE),
+                shortened(one_line(request.text), LONGEST_TITLE),
                 scene.event.time,
                 agent_id=agent.agent_id,
                 graph=scene.graph.name,
                 details=details,
             )
-            yield from alert_effects(each.sink, alert)
+            yield from alert_effects(request.sink, alert)
 
-    async def taken(self, strategy: Strategy) -> TurnRecord | None:
-        """Return the turn of the first way of a strategy that is open; None if none is."""
+    async def first_open(self, strategy: Strategy) -> TurnRecord | None:
+        """Return the turn of the first open route of a strategy; None if every route is closed."""
         ways = self._ways(strategy)
         while True:
             try:
                 way = next(ways, None)
-                turn = None if way is None else await self._followed(strategy, way)
+                turn = None if way is None else await self._follow_way(strategy, way)
             except BaseException as error:
                 if not is_failure(error):
                     raise
@@ -172,20 +172,22 @@ class _Attempt:
                 self.pass_over(strategy, turn)
 
     def _ways(self, strategy: Strategy) -> Iterator[Way]:
-        """Yield the ways of a strategy. As a generator this has ended once the strategy has raised."""
+        """Yield the routes of a strategy. As a generator, it ends once the strategy raises."""
         yield from strategy.ways(self.scene)
 
-    async def gone_on(self, tactic: Tactic) -> TurnRecord | None:
-        """Return the turn of a way back whose calls have been taken back; None if that failed, or it is closed now."""
-        told: Payload = self.scene.event.payload
-        name = told["goes_on"]["strategy"]
-        strategy = next((each for each in (*tactic.strategies, tactic.last) if each and each.name == name), None)
+    async def resume(self, tactic: Tactic) -> TurnRecord | None:
+        """Return the turn of a rollback whose calls have been undone; None if undoing failed or the route is closed."""
+        request: Payload = self.scene.event.payload
+        name = request["goes_on"]["strategy"]
+        strategy = next(
+            (candidate for candidate in (*tactic.strategies, tactic.last) if candidate and candidate.name == name), None
+        )
         if strategy is None:
             return None
         self.strategies.append(strategy)
-        turn: TurnRecord | str = told["problem"]
+        turn: TurnRecord | str = request["problem"]
         try:
-            turn = turn or await self._moving(strategy, way_of(told["goes_on"]), is_undone=True)
+            turn = turn or await self._move(strategy, way_from_json(request["goes_on"]), is_undone=True)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -195,31 +197,31 @@ class _Attempt:
         self.pass_over(strategy, turn)
         return None
 
-    def in_vain(self) -> TurnRecord:
-        """Return the turn that says why no way is open. The trail begins anew, so that the signal can fire again.
+    def without_escape(self) -> TurnRecord:
+        """Return the turn that records why no route is open. It resets the trail, so that the signal can fire again.
 
-        For an agent that the watchdog found to stand still, the turn is no sign of life: it is not found anew.
+        If the watchdog reported the agent as stuck, this turn does not count as activity, so it is not reported again.
         """
         before, finding = self.scene.snapshot, self._alerted
         how = "no way is open" if self.strategies else "no plan answers it any more"
-        turn = self._standing(self._event("escape.none", how))
+        turn = self._stay_put(self._event("escape.none", how))
         if self.scene.event.sender == WATCHDOG_AGENT and not self.is_waiting:
             finding = replaced(finding, vain_at=before.version + 1, quiet_since=before.changed)
         return _with_escapes(turn, without_way(before.trail.escapes, finding))
 
     @property
     def _alerted(self) -> Finding:
-        """The finding with what has told people of it as tried, for where the attempt is not recorded."""
+        """The finding with alerting strategies marked as tried, for turns that do not record the attempt."""
         finding = self.scene.finding
         return replaced(finding, tried=tuple(dict.fromkeys((*finding.tried, *self._alerting))))
 
-    async def _followed(self, strategy: Strategy, way: Way) -> TurnRecord | str:
-        """Return the turn of a way, or why it is closed; an empty text for a way that leads nowhere by itself."""
+    async def _follow_way(self, strategy: Strategy, way: Way) -> TurnRecord | str:
+        """Return the turn of a route, or why it is closed; an empty text if the route only sends an alert."""
         match way:
             case NoWay(why):
                 return why
             case SwitchTo() | AwaitBreakers() | TellModel() | CutBlock() if self.scene.is_undoing:
-                return "the agent has left the state in which that would help"
+                return "the agent has left the state where that would help"
             case SendAlert():
                 self._to_alert.append(way)
                 self._alerting.append(strategy.name)
@@ -227,18 +229,18 @@ class _Attempt:
             case SwitchTo(tool, alternative):
                 return self._stay(strategy, f"{alternative} in place of {tool}", switched=(tool, alternative))
             case AwaitBreakers(awaited):
-                return self._stay(strategy, _how_awaited(awaited), awaited=awaited)
+                return self._stay(strategy, _describe_awaited(awaited), awaited=awaited)
             case TellModel(text):
                 return self._stay(strategy, "the model is told", nudge=text)
             case _:
-                return await self._moving(strategy, way)
+                return await self._move(strategy, way)
 
-    async def _moving(
+    async def _move(
         self, strategy: Strategy, way: TakeTransition | EnterAt | GoBack | CutBlock, *, is_undone: bool = False
     ) -> TurnRecord | str:
         if isinstance(way, GoBack) or (isinstance(way, EnterAt) and way.is_fresh):
             self.calls = await self._calls_since(way)
-            if not is_undone and (instead := await self._instead_of(strategy, way)):
+            if not is_undone and (instead := await self._undo_before(strategy, way)):
                 return instead
         match way:
             case TakeTransition(event):
@@ -246,14 +248,14 @@ class _Attempt:
             case EnterAt():
                 return await self._by_entry(strategy, way)
             case GoBack(version, keep):
-                return await self._back(strategy, version, keep)
+                return await self._go_back_to(strategy, version, keep)
             case CutBlock():
                 return await self._cut(strategy, way)
-            case _:  # from a strategy of one's own
-                return f"{way!r} is no way; yield one of gatechart.values, such as EnterAt(...)"
+            case _:  # from an application's strategy
+                return f"{way!r} is not an escape route; yield one from gatechart.values, such as EnterAt(...)"
 
     async def _calls_since(self, way: GoBack | EnterAt) -> CallsMade:
-        """Return the calls over which a way leads back: an invoke that was under way then begins again."""
+        """Return the calls that a route would roll back past. Invokes that were running at the target restart."""
         if isinstance(way, EnterAt):
             self._since = 0
             return self.scene.calls_since(0)
@@ -261,36 +263,36 @@ class _Attempt:
         self._since = min((way.version, *(epoch - 1 for _, epoch in entered)))
         return self.scene.calls_since(way.version, entered)
 
-    async def _instead_of(self, strategy: Strategy, way: GoBack | EnterAt) -> TurnRecord | str:
-        """Return why a way back is closed, or the turn that takes calls back first; an empty text if it is open."""
-        kept_by = self.scene.kept_by(self._since, self.calls, way.allow)
-        if kept_by or not self.calls.undoing:
-            return kept_by
+    async def _undo_before(self, strategy: Strategy, way: GoBack | EnterAt) -> TurnRecord | str:
+        """Return why a rollback is closed, or the turn that undoes calls first; an empty text if it is open."""
+        keeper = self.scene.kept_by(self._since, self.calls, way.allow)
+        if keeper or not self.calls.undoing:
+            return keeper
         return await self._undo_first(strategy, way, self.calls.undoing)
 
     async def _undo_first(
         self, strategy: Strategy, way: GoBack | EnterAt, undoing: tuple[Undoing, ...]
     ) -> TurnRecord | str:
-        """Return the turn that enters the state in which calls are taken back. No exit action runs."""
+        """Return the turn that enters the state `UNDOING`, which undoes calls. No exit action runs."""
         scene, before = self.scene, self.scene.snapshot
         if UNDOING not in scene.graph.escape_states:
-            return f"{strategy.name} does not say that it goes back over calls, so nothing takes them back"
+            return f"{strategy.name} does not declare goes_back, so the graph has no state for undoing calls"
         if before.handoffs:
-            return f"handoff {before.handoffs[-1].id} is open, and calls are to be taken back first"
+            return f"handoff {before.handoffs[-1].id} is open, so calls cannot be undone first"
         how = f"takes back {len(undoing)} calls first"
         macrostep = self._macrostep(strategy, how)
         await self._enter_fresh(macrostep, UNDOING)
         macrostep.taken.insert(0, f"{strategy.event} --> {UNDOING}")
-        goes_on = {"strategy": strategy.name, **told_of(way)}
-        asked = {name: scene.evidence[name] for name in (*_EVIDENCE, *_PLACE) if name in scene.evidence}
-        then = {**asked, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": goes_on}
+        resumption = {"strategy": strategy.name, **way_json(way)}
+        signal_facts = {name: scene.evidence[name] for name in (*_EVIDENCE, *_SOURCE) if name in scene.evidence}
+        then = {**signal_facts, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": resumption}
         waiting = before.trail.escapes.with_finding(replaced(self._alerted, is_due=False))
         begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))
 
     async def _enter_fresh(self, macrostep: Macrostep, state: StateName) -> None:
-        """Enter a state as an agent that begins there: no exit action runs."""
-        macrostep.left = [each for each, _ in self.scene.snapshot.entered]
+        """Enter a state as a new agent would. No exit action runs."""
+        macrostep.left = [state_left for state_left, _ in self.scene.snapshot.entered]
         macrostep.trail = replaced(macrostep.trail, is_timed=False)
         await macrostep.enter(plan_entry(self.scene.graph, (state,)))
 
@@ -299,13 +301,13 @@ class _Attempt:
         await macrostep.react()
         if not macrostep.taken:
             return f"no transition for {name} is enabled"
-        return self._moved(macrostep, self._after(f"by a transition for {name}"))
+        return self._record_move(macrostep, self._escapes_after(f"by a transition for {name}"))
 
     async def _by_entry(self, strategy: Strategy, way: EnterAt) -> TurnRecord | str:
         graph, before = self.scene.graph, self.scene.snapshot
         entry = graph.entry_point(way.entry_point)
         if way.is_fresh and before.handoffs:
-            return f"handoff {before.handoffs[-1].id} is open, and a new beginning would forget it"
+            return f"handoff {before.handoffs[-1].id} is open, and a restart would drop it"
         how = f"{'begins anew' if way.is_fresh else 'enters'} at {entry.name}"
         payload = fit_payload(graph.name, entry, way.payload)
         fields = entry_fields(graph, entry, payload)
@@ -329,10 +331,12 @@ class _Attempt:
             await macrostep.enter(plan_microstep(graph, macrostep.configuration, macrostep.memory, (edge,)))
         macrostep.taken.insert(0, label)
         if not way.is_fresh:
-            return self._moved(macrostep, self._after(how))
-        return self._moved(macrostep, self._after_back(how), before=(CancelAll(),), entry_point=entry.name)
+            return self._record_move(macrostep, self._escapes_after(how))
+        return self._record_move(
+            macrostep, self._escapes_after_return(how), before=(CancelAll(),), entry_point=entry.name
+        )
 
-    async def _back(self, strategy: Strategy, version: int, keep: Sequence[str]) -> TurnRecord | str:
+    async def _go_back_to(self, strategy: Strategy, version: int, keep: Sequence[str]) -> TurnRecord | str:
         scene = self.scene
         target = await self._go_back(version)
         if keep:
@@ -342,18 +346,18 @@ class _Attempt:
                 target, context_text=compact_json(known | {name: now[name] for name in keep if name in now})
             )
         how = f"goes back to version {version}"
-        return self._as_it_was(strategy, target, how, {"version": version}, self._after_back(how))
+        return self._restore(strategy, target, how, {"version": version}, self._escapes_after_return(how))
 
     async def _cut(self, strategy: Strategy, way: CutBlock) -> TurnRecord | str:
         before, cut = self.scene.snapshot, await cut_out(self.scene, way, self._go_back)
         if isinstance(cut, str):
             return cut
         self.calls = cut.calls
-        after = self._after_back(cut.how)
+        after = self._escapes_after_return(cut.how)
         if cut.talk is not None:
             after = after.with_cut(cut.talk)
         target = replace(before, context_text=cut.context_text) if cut.entries else before
-        return self._as_it_was(strategy, target, cut.how, {"cut": cut.entries}, after)
+        return self._restore(strategy, target, cut.how, {"cut": cut.entries}, after)
 
     def _stay(
         self,
@@ -363,12 +367,12 @@ class _Attempt:
         nudge: str = "",
         awaited: tuple[BreakerWait, ...] = (),
     ) -> TurnRecord:
-        """Return the turn of a way that leads nowhere else. If nothing is at work, the active states begin again."""
+        """Return the turn of a route that keeps the agent in its states. If no invoke runs, the states restart."""
         before = self.scene.snapshot
         graph = self.scene.graph
         has_invokes = any(graph.nodes[state].invokes for state, _ in before.entered)
         if has_invokes and not before.trail.working and not before.handoffs:
-            turn = self._as_it_was(strategy, before, how, {})
+            turn = self._restore(strategy, before, how, {})
         else:
             turn = self._unmoved(strategy, how)
         escapes = turn.snapshot.trail.escapes
@@ -379,27 +383,27 @@ class _Attempt:
         return replaced(turn, snapshot=replaced(turn.snapshot, trail=replaced(turn.snapshot.trail, escapes=escapes)))
 
     def _unmoved(self, strategy: Strategy, how: str) -> TurnRecord:
-        turn = self._labelled(self._standing(self._event(strategy.event, how)), strategy, how)
-        return _with_escapes(turn, self._after(how))
+        turn = self._with_label(self._stay_put(self._event(strategy.event, how)), strategy, how)
+        return _with_escapes(turn, self._escapes_after(how))
 
-    def _standing(self, event: Event) -> TurnRecord:
-        """Return a turn that leaves the agent where it is, with a trail that begins anew."""
+    def _stay_put(self, event: Event) -> TurnRecord:
+        """Return a turn that keeps the agent's states and resets its trail."""
         graph, before = self.scene.graph, self.scene.snapshot
         turn = unmoved(before, event, before.handoffs)
         trail = begun_anew(graph, before.trail, before.trail.escapes, event.time)
         after, timer = with_timer(graph, replaced(turn.snapshot, trail=trail), event.time)
         return replaced(turn, snapshot=after, effects=(*turn.effects, *timer))
 
-    def _as_it_was(
+    def _restore(
         self, strategy: Strategy, target: Snapshot, how: str, more: Payload, after: Escapes | None = None
     ) -> TurnRecord:
         scene = self.scene
         _check_context(scene.graph, target)
         event = self._event(strategy.event, how, more)
         turn = rolled_back(scene.graph, scene.snapshot, target, event, self._services)
-        return _with_escapes(self._labelled(turn, strategy, how), after or self._after(how))
+        return _with_escapes(self._with_label(turn, strategy, how), after or self._escapes_after(how))
 
-    def _moved(
+    def _record_move(
         self,
         macrostep: Macrostep,
         after: Escapes,
@@ -418,51 +422,53 @@ class _Attempt:
         return macrostep_of(scene.graph, before, before.agent_id, context, event, before.handoffs, self._services)
 
     def _event(self, name: str, how: str, more: Payload | None = None) -> Event:
-        """Return the event that records the attempt in the history, with its reason and its evidence."""
-        scene, asked = self.scene, self.scene.event
-        told: dict[str, Any] = {"finding": scene.finding.number, "way": how, **(more or {})}
-        return Event(name, told | self._evidence | {"passed": [*self._passed]}, asked.time, asked.id, asked.sender)
+        """Build the event that records the attempt in the history, with its reason and its evidence."""
+        scene, request = self.scene, self.scene.event
+        payload: dict[str, Any] = {"finding": scene.finding.number, "way": how, **(more or {})}
+        return Event(
+            name, payload | self._evidence | {"passed": [*self._passed]}, request.time, request.id, request.sender
+        )
 
     @property
     def _evidence(self) -> dict[str, Any]:
         return {name: self.scene.evidence[name] for name in _EVIDENCE}
 
-    def _labelled(self, turn: TurnRecord, strategy: Strategy, how: str) -> TurnRecord:
+    def _with_label(self, turn: TurnRecord, strategy: Strategy, how: str) -> TurnRecord:
         return replaced(turn, taken=(f"{strategy.event}: {how}",))
 
-    def _after(self, how: str) -> Escapes:
+    def _escapes_after(self, how: str) -> Escapes:
         """Return the record of escapes after the attempt."""
         scene = self.scene
         escapes = scene.snapshot.trail.escapes
         reason = str(scene.evidence.get("reason", ""))
         return after_try(escapes, self.plan, scene.finding, self.strategies, how, scene.event.time, reason)
 
-    def _after_back(self, how: str) -> Escapes:
-        """Return the record after a way back: with the keys of the calls that may be made again."""
-        calls, after = self.calls, self._after(how)
-        keys = {each.key: each for each in (*after.keys, *calls.keys)}
+    def _escapes_after_return(self, how: str) -> Escapes:
+        """Return the record after a rollback, with the keys of the calls that may be repeated."""
+        calls, after = self.calls, self._escapes_after(how)
+        keys = {key_record.key: key_record for key_record in (*after.keys, *calls.keys)}
         undone = ", ".join(dict.fromkeys(calls.undone))
-        nudge = f"The work goes on from an earlier point. Taken back since then: {undone}." if undone else ""
+        nudge = f"The work continues from an earlier point. Undone since then: {undone}." if undone else ""
         version = self.scene.snapshot.version + 1 if states_with_talk(self.scene.graph) else after.rolled_back
         return replaced(after, keys=tuple(keys.values())[-MOST_KEYS:], nudge=nudge, rolled_back=version)
 
 
-def _how_awaited(awaited: tuple[BreakerWait, ...]) -> str:
-    tools = ", ".join(each.tool for each in awaited)
-    until = f"until {max(each.until for each in awaited):%Y-%m-%d %H:%M:%S} UTC at the latest"
+def _describe_awaited(awaited: tuple[BreakerWait, ...]) -> str:
+    tools = ", ".join(wait.tool for wait in awaited)
+    until = f"until {max(wait.until for wait in awaited):%Y-%m-%d %H:%M:%S} UTC at the latest"
     return f"calls of {tools} wait until the circuit breaker lets them through, {until}"
 
 
 def _with_escapes(turn: TurnRecord, escapes: Escapes) -> TurnRecord:
-    """Return a turn without a macrostep with the record of escapes after it, and what is learned from that."""
+    """Add the record of escapes and its lessons to a turn that ran no macrostep."""
     previous, after = turn.previous, turn.snapshot
-    told = () if previous is None else judgements(previous, escapes, previous.trail.text, after.configuration)
+    lessons = () if previous is None else judgements(previous, escapes, previous.trail.text, after.configuration)
     after = replaced(after, trail=replaced(after.trail, escapes=escapes))
-    return replaced(turn, snapshot=after, effects=(*turn.effects, *told))
+    return replaced(turn, snapshot=after, effects=(*turn.effects, *lessons))
 
 
 def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
-    """Return a transition from anywhere to the state of an entry point. Made once, because plans are kept by it."""
+    """Return a transition from any state to an entry point's state. Cached, because plans are cached by transition."""
     key = ("escape to", entry.name)
     edge: Edge | None = graph.memo.get(key)
     if edge is None:
@@ -473,5 +479,5 @@ def _edge_to(graph: AnyGraph, entry: EntryPoint) -> Edge:
 
 
 def _check_context(graph: AnyGraph, target: Snapshot) -> None:
-    """Raise IncompatibleGraphError if a context put together of two is none of the graph's."""
+    """Raise IncompatibleGraphError if a context merged from two versions is not valid for the graph."""
     graph.context_of(target)

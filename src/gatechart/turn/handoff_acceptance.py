@@ -1,4 +1,4 @@
-"""Turns in which an offer is accepted by a new or an existing agent, or in which an accepted one is withdrawn."""
+"""Turns that accept an offer in a new or an existing agent, and turns that withdraw an accepted offer."""
 
 from __future__ import annotations
 
@@ -60,31 +60,33 @@ class Void:
 
 def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
     """Reject an offer."""
-    why = text(details)
-    settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {why}")
-    told = answer_payload(packet, HandoffStatus.REJECTED, why, obstacle, is_choosing=awaits_choice(packet))
-    return Rejection(settle, REJECTED, told, packet.source_agent)
+    reason = text(details)
+    settle = ChangeHandoff(
+        packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {reason}"
+    )
+    payload = answer_payload(packet, HandoffStatus.REJECTED, reason, obstacle, is_choosing=awaits_choice(packet))
+    return Rejection(settle, REJECTED, payload, packet.source_agent)
 
 
 def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatus.PENDING) -> Rejection:
-    """Reject an offer that was withdrawn before it was accepted. late: the id of one that came after its deadline.
+    """Reject an offer that was withdrawn before it was accepted.
 
-    before: the status from which it is withdrawn.
+    late: the id of an offer that arrived after its deadline. before: the status of the handoff until now.
     """
     is_late = bool(late) or event.payload.get("expired", False)
     after = HandoffStatus.EXPIRED if is_late else HandoffStatus.CANCELLED
-    told_why = "" if late else event.payload.get("reason")
-    details = told_why or ("not accepted before its deadline" if is_late else "withdrawn")
+    reason = "" if late else event.payload.get("reason")
+    details = reason or ("not accepted before its deadline" if is_late else "withdrawn")
     handoff = late or event.payload["handoff"]
-    told = {"handoff": handoff, "status": after.value, "details": details}
+    payload = {"handoff": handoff, "status": after.value, "details": details}
     settle = ChangeHandoff(handoff, before, after, details)
-    return Rejection(settle, EXPIRED if is_late else FAILED, told, event.sender or "")
+    return Rejection(settle, EXPIRED if is_late else FAILED, payload, event.sender or "")
 
 
 def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
-    """Read the packet of an offer; if it cannot be read, return the rejection, which keeps it as it came.
+    """Read the packet of an offer. Return a rejection that keeps the original data if the packet is unreadable.
 
-    The mail decides which handoff it is and who sent it: a migration may have lost that.
+    The handoff's id and its sender are taken from the mail, because a migration may have lost them.
     """
     mail = {"handoff_id": event.id or "", "source_agent": event.sender or ""}
     try:
@@ -97,7 +99,7 @@ def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPack
 
 
 def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> Rejection:
-    """Reject an offer as it came: for this obstacle, or because nobody can read it."""
+    """Reject an offer: for this obstacle, or because its packet is unreadable."""
     packet = readable(event, migrations)
     return packet if isinstance(packet, Rejection) else rejection(packet, obstacle, details)
 
@@ -107,16 +109,18 @@ async def begin_with_offer(
 ) -> TurnRecord | Rejection:
     """Start an agent with the first turn that accepts an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
-    told = _as_read(event, packet)
-    context = _checked(graph, packet, event, told, agent_id)
+    upgraded = _upgraded(event, packet)
+    context = _context_or_rejection(graph, packet, event, upgraded, agent_id)
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
-    taken = _taken(packet, 1, event.time)
-    macrostep = macrostep_of(graph, None, agent_id, context, told, (taken,), services)
+    accepted = _accepted_handoff(packet, 1, event.time)
+    macrostep = macrostep_of(graph, None, agent_id, context, upgraded, (accepted,), services)
     await macrostep.enter(plan_entry(graph, (entry.state,)))
-    door = packet.entry_point
-    return await completed(macrostep, None, event, started, before=_acceptance(graph, packet, taken), entry_point=door)
+    entry_point = packet.entry_point
+    return await completed(
+        macrostep, None, event, started, before=_acceptance(graph, packet, accepted), entry_point=entry_point
+    )
 
 
 async def take_offer(
@@ -133,78 +137,84 @@ async def take_offer(
         return packet
     if previous.status is not Status.ACTIVE:
         return rejection(packet, Obstacle.ENDED, f"it is {previous.status.value}")
-    told = _as_read(event, packet)
-    context = _checked(graph, packet, event, told, previous)
+    upgraded = _upgraded(event, packet)
+    context = _context_or_rejection(graph, packet, event, upgraded, previous)
     if isinstance(context, Rejection):
         return context
     entry = graph.entry_points[packet.entry_point]
-    taken = _taken(packet, previous.version + 1, event.time)
+    accepted = _accepted_handoff(packet, previous.version + 1, event.time)
     renewed = replaced(previous, transfers=())  # another owner's choices do not count
-    macrostep = macrostep_of(graph, renewed, previous.agent_id, context, told, (*previous.handoffs, taken), services)
+    handoffs = (*previous.handoffs, accepted)
+    macrostep = macrostep_of(graph, renewed, previous.agent_id, context, upgraded, handoffs, services)
     await macrostep.react()
     if not _leads_to(macrostep, entry):
         reason = f"nothing leads to {entry.state}" if macrostep.taken else str(macrostep.refusal())
         return rejection(packet, Obstacle.NO_TRANSITION, reason)
-    door = packet.entry_point
+    entry_point = packet.entry_point
     return await completed(
-        macrostep, previous, event, started, before=_acceptance(graph, packet, taken), entry_point=door
+        macrostep, previous, event, started, before=_acceptance(graph, packet, accepted), entry_point=entry_point
     )
 
 
 async def take_withdrawal(
     graph: AnyGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
 ) -> TurnRecord | Rejection | Void:
-    """Handle the withdrawal of an offer, accepted or not. Raises what `take_turn` raises."""
+    """Handle the withdrawal of an accepted or pending offer. Raises what `take_turn` raises."""
     if event.payload.get("choosing"):
-        return _unchosen(previous, event)
+        return _withdraw_choice(previous, event)
     taken = open_handoff(previous, event, Side.TOOK)
     if taken is None:
         return withdrawn(event)
-    # An accepted transfer cannot be withdrawn: the work is the target's by now.
+    # An accepted transfer cannot be withdrawn, because the target owns the work now.
     if taken.mode is Mode.TRANSFER:
         return Void()
     is_late, is_asked = event.payload.get("expired", False), "reason" in event.payload
     details = event.payload.get("reason") or ("not completed before its deadline" if is_late else "withdrawn")
     settle, *_ = conclusion(taken, HandoffStatus.CANCELLED, details, None)
-    told = {"handoff": taken.id, "request": taken.request, "status": "cancelled", "details": details}
-    answers = (Send(taken.peer, EXPIRED if is_late else FAILED, told),) if is_late or is_asked else ()
-    others = tuple(each for each in previous.handoffs if each is not taken)
+    payload = {"handoff": taken.id, "request": taken.request, "status": "cancelled", "details": details}
+    answers = (Send(taken.peer, EXPIRED if is_late else FAILED, payload),) if is_late or is_asked else ()
+    others = tuple(handoff for handoff in previous.handoffs if handoff is not taken)
     if taken.is_new:
-        ended = (settle, *answers, CancelAll(), *failures(others, "the agent was ended with what it began for"))
+        ended = (
+            settle,
+            *answers,
+            CancelAll(),
+            *failures(others, "the work that the agent was created for was withdrawn"),
+        )
         return unmoved(previous, event, (), ended, Status.STOPPED)
-    happened = replaced(event, name=CANCELLED)
-    return await reacted(graph, previous, happened, others, (settle, *answers), services, dead=dead)
+    translated = replaced(event, name=CANCELLED)
+    return await reacted(graph, previous, translated, others, (settle, *answers), services, dead=dead)
 
 
-def _unchosen(previous: Snapshot, event: Event) -> TurnRecord | Rejection:
+def _withdraw_choice(previous: Snapshot, event: Event) -> TurnRecord | Rejection:
     """Withdraw an agent's own offer while its target is being chosen.
 
-    If the target was chosen meanwhile, an operator's withdrawal is passed on; a deadline is the target's to keep, too.
+    If the target was chosen meanwhile, the target gets an operator's withdrawal. It observes the deadline itself.
     """
     known = open_handoff(previous, event, Side.ASKED)
     if known is None or known.is_choosing or "reason" not in event.payload:
         return withdrawn(event, before=HandoffStatus.CHOOSING)
-    told = {name: each for name, each in event.payload.items() if name != "choosing"}
-    return unmoved(previous, event, previous.handoffs, (Send(known.peer, WITHDRAWN, told),))
+    payload = {name: content for name, content in event.payload.items() if name != "choosing"}
+    return unmoved(previous, event, previous.handoffs, (Send(known.peer, WITHDRAWN, payload),))
 
 
-def _checked(
-    graph: AnyGraph, packet: HandoffPacket, event: Event, told: Event, previous: Snapshot | AgentId
+def _context_or_rejection(
+    graph: AnyGraph, packet: HandoffPacket, event: Event, upgraded: Event, previous: Snapshot | AgentId
 ) -> AgentContext | Rejection:
     """Return the context for the turn that accepts the packet.
 
-    told: the event as guards see it. previous: the id of an agent that does not exist yet.
+    upgraded: the event as guards see it. previous: the agent's snapshot, or the id of an agent yet to be created.
     """
     objection = _objection(graph, packet, event, previous if isinstance(previous, str) else None)
     if objection is not None:
         return objection
     entry = graph.entry_points[packet.entry_point]
-    known = None if isinstance(previous, str) else committed_context(graph, previous)
+    current = None if isinstance(previous, str) else committed_context(graph, previous)
     try:
         fields = _fields(graph, entry, packet)
-        context: AgentContext = beginning_context(graph, entry, fields) if known is None else known
+        context: AgentContext = beginning_context(graph, entry, fields) if current is None else current
         if entry.guard is not None:
-            ask_entry_guard(graph, entry, context, told)
+            ask_entry_guard(graph, entry, context, upgraded)
     except PayloadError as error:
         return rejection(packet, Obstacle.PAYLOAD, str(with_remedy(error, graph, entry, packet)))
     except EntryGuardError as error:
@@ -212,60 +222,62 @@ def _checked(
     return context
 
 
-def _as_read(event: Event, packet: HandoffPacket) -> Event:
-    """Return the event as guards and actions see it: with an older packet upgraded to today's form."""
+def _upgraded(event: Event, packet: HandoffPacket) -> Event:
+    """Return the event as guards and actions see it, with an older packet upgraded to the current schema."""
     if event.payload.get("schema_version", SCHEMA_VERSION) == SCHEMA_VERSION:
         return event
     return replaced(event, payload=packet.model_dump(mode="json"))
 
 
 def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event, new_id: AgentId | None) -> Rejection | None:
-    """Return the rejection if the graph does not accept the packet at all. new_id: of an agent that does not exist."""
+    """Return a rejection if the graph cannot accept the packet. new_id: the id of an agent yet to be created."""
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id)
     if graph.is_framework or (new_id is not None and is_framework_id(new_id)):
         return rejection(packet, Obstacle.UNKNOWN_GRAPH, "the agent belongs to gatechart itself, which takes no work")
     if packet.target_graph != graph.name:
-        return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent is of {graph.name!r}")
+        return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"the agent belongs to graph {graph.name!r}")
     if packet.entry_point not in graph.entry_points:
-        doors = ", ".join(graph.entry_points)
-        return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {doors}")
-    if len(packet.path) > MOST_HOPS and not packet.evidence:  # with evidence, it goes to a person, and may be longer
+        names = ", ".join(graph.entry_points)
+        return rejection(packet, Obstacle.NO_ENTRY, f"the entry points of {graph.name!r} are {names}")
+    if (
+        len(packet.path) > MOST_HOPS and not packet.evidence
+    ):  # a packet with evidence is for a person, so its path may be longer
         return rejection(packet, Obstacle.LOOP, f"it has been handed on {len(packet.path)} times")
     unwanted = "" if graph.accepts.policy is None else graph.accepts.objection(packet)
     return rejection(packet, Obstacle.WRONG_SKILLS, unwanted) if unwanted else None
 
 
 def _fields(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> Mapping[str, Any]:
-    """Return the context's fields that the packet fills; the entry point's own fields override those of a conversation.
+    """Return the context's fields that the packet fills; the entry point's fields override conversation fields.
 
     Raises PayloadError if the packet does not fit the entry point.
     """
     if entry.takes is None or (entry.takes is HandoffPacket and entry.maps is None):
         return fields_for(graph.context, packet, entry.entities)
     if issubclass(entry.takes, HandoffPacket):
-        return entry_fields(graph, entry, _as_taken(graph, entry, packet))
+        return entry_fields(graph, entry, _fit_packet(graph, entry, packet))
     content = filling_values(packet, entry.entities)
-    known = {name: content[name] for name in entry.takes.model_fields if name in content}
+    contents = {name: content[name] for name in entry.takes.model_fields if name in content}
     is_conversation = issubclass(graph.context, ConversationContext)
     parts = fields_for(graph.context, packet, entry.entities) if is_conversation else {}
-    return {**parts, **entry_fields(graph, entry, fit_payload(graph.name, entry, known))}
+    return {**parts, **entry_fields(graph, entry, fit_payload(graph.name, entry, contents))}
 
 
-def _as_taken(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> BaseModel | None:
-    """Return the packet as the entry point's own type if that has secrets, else as it is. Raises PayloadError."""
+def _fit_packet(graph: AnyGraph, entry: EntryPoint, packet: HandoffPacket) -> BaseModel | None:
+    """Return the packet unchanged, or parsed as the entry point's type if that has secrets. Raises PayloadError."""
     takes = entry.takes
     is_plain = takes is None or not has_secrets(takes)
     return packet if is_plain else fit_payload(graph.name, entry, packet.model_dump(mode="json"))
 
 
 def _leads_to(macrostep: Macrostep, entry: EntryPoint) -> bool:
-    """Tell whether a transition that was taken leads to the entry point."""
+    """Return whether a transition of the turn leads to the entry point."""
     plans = macrostep.plans
     return any(entry.state in plan.entries or any(entry.state in edge.targets for edge in plan.taken) for plan in plans)
 
 
-def _taken(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
+def _accepted_handoff(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
     """Return the accepting agent's record of a handoff."""
     return OpenHandoff(
         id=packet.handoff_id,
@@ -276,7 +288,7 @@ def _taken(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
         request=packet.request,
         is_accepted=True,
         is_new=packet.is_new,
-        path=tuple(each.model_dump(mode="json") for each in packet.path),
+        path=tuple(step.model_dump(mode="json") for step in packet.path),
         session=packet.session_id,
         reason=packet.reason,
         recipient=packet.recipient,
@@ -285,12 +297,12 @@ def _taken(packet: HandoffPacket, version: int, at: datetime) -> OpenHandoff:
 
 
 def _is_from_directory(packet: HandoffPacket) -> bool:
-    """Tell whether its target, or an agent that had the work before, was chosen in the directory."""
+    """Return whether the packet's target, or an earlier owner of the work, was chosen in the directory."""
     return bool(packet.recipient) or any(step.recipient for step in packet.path)
 
 
-def _acceptance(graph: AnyGraph, packet: HandoffPacket, taken: OpenHandoff) -> tuple[Effect, ...]:
+def _acceptance(graph: AnyGraph, packet: HandoffPacket, accepted: OpenHandoff) -> tuple[Effect, ...]:
     details = collision_details(graph, graph.entry_points[packet.entry_point], packet) if packet.entities else ""
     settle = ChangeHandoff(packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.ACCEPTED, details)
-    told = Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED, details))
-    return settle, told, *(() if taken.work is None else returns(packet))
+    answer = Send(packet.source_agent, ACCEPTED, answer_payload(packet, HandoffStatus.ACCEPTED, details))
+    return settle, answer, *(() if accepted.work is None else returns(packet))

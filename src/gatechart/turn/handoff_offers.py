@@ -27,7 +27,7 @@ from gatechart.values.names import CHOOSING, OFFERED, AgentId, Payload
 ACCEPTED, REJECTED = "handoff.accepted", "handoff.rejected"
 COMPLETED, FAILED = "handoff.completed", "handoff.failed"
 EXPIRED, CANCELLED = "handoff.expired", "handoff.cancelled"
-SOMEBODY = "…"  # stands for a target that is yet to be chosen; no graph is called so
+SOMEBODY = "…"  # placeholder for a target that is yet to be chosen; no graph has this name
 ANSWERS = frozenset({ACCEPTED, REJECTED, COMPLETED, FAILED, EXPIRED})
 
 
@@ -47,10 +47,11 @@ def stamped(
     tried: tuple[Attempt, ...],
     ids: Random,
 ) -> HandoffPacket:
-    """Complete the packet with what its journey needs. taken: the handoff that gave the agent the work.
+    """Complete the packet with the fields of its delivery.
 
-    tried: attempts before it.
-    best: what chooses the target; None if it is named. Raises what needs raise that are functions.
+    taken: the handoff that gave the agent the work. tried: earlier attempts.
+    best: the selection that chooses the target; None if the target is named.
+    Raises the exceptions of functions that compute needs.
     """
     handoff_id = new_id(ids)
     if taken is not None:
@@ -70,7 +71,7 @@ def stamped(
             "reason": reason or packet.reason,
             "mode": mode,
             "deadline": due,
-            "path": (*(PathStep.model_validate(each) for each in (taken.path if taken else ())), step),
+            "path": (*(PathStep.model_validate(step_data) for step_data in (taken.path if taken else ())), step),
             "fallbacks": (),
             "attempts": tried,
             "selection": None,
@@ -86,15 +87,15 @@ def stamped(
 
 
 def tried_before(event: Event) -> tuple[Attempt, ...]:
-    """Return the attempt with a chosen delegate whose failure an event tells of; none of its group is asked next."""
+    """Return the attempt of a chosen delegate if the event reports its failure, so that its group is skipped next."""
     recipient = event.payload.get("recipient")
     if not recipient or not (event.name == FAILED or event.name.startswith("error.invoke.")):
         return ()
-    if event.payload.get("status") == HandoffStatus.CANCELLED.value:  # which is no failure of whoever had it
+    if event.payload.get("status") == HandoffStatus.CANCELLED.value:  # the delegate did not fail
         return ()
-    told = {name: event.payload[name] for name in ("agent", "details")}
+    facts = {name: event.payload[name] for name in ("agent", "details")}
     handoff = event.payload["handoff"]
-    return (Attempt(handoff_id=handoff, recipient=recipient, obstacle=Obstacle.FAILURE, time=event.time, **told),)
+    return (Attempt(handoff_id=handoff, recipient=recipient, obstacle=Obstacle.FAILURE, time=event.time, **facts),)
 
 
 def offers_of(
@@ -105,7 +106,7 @@ def offers_of(
     *,
     lacks_transcripts: bool = False,
 ) -> tuple[Offer | Send, ...]:
-    """Return the offer of a stamped packet; if it would close a loop, what happens instead."""
+    """Return the offer of a stamped packet. If it would close a loop, return the next offer or a rejection."""
     is_choosing = awaits_choice(packet)
     to = SOMEBODY if is_choosing else packet.target_graph
     evidence = loop_in(packet.path, to, progressed=progressed)
@@ -120,14 +121,14 @@ def offers_of(
     lost = with_attempt(packet, Obstacle.LOOP, evidence, now)
     rejected = (HandoffChange(HandoffStatus.REJECTED, now, f"{Obstacle.LOOP.value}: {evidence}"),)
     record = record_of(lost, now, HandoffStatus.REJECTED, rejected, is_choosing=is_choosing)
-    told = answer_payload(packet, HandoffStatus.REJECTED, evidence, Obstacle.LOOP, is_choosing=is_choosing)
-    return Offer(record), Send(packet.source_agent, REJECTED, told)
+    payload = answer_payload(packet, HandoffStatus.REJECTED, evidence, Obstacle.LOOP, is_choosing=is_choosing)
+    return Offer(record), Send(packet.source_agent, REJECTED, payload)
 
 
 def next_attempt(
     packet: HandoffPacket, wait_s: float, now: datetime, ids: Random, handoff_id: str | None = None
 ) -> Offer:
-    """Offer a packet to its next target, after a wait. handoff_id: a new one if None."""
+    """Offer a packet to its next target after a wait. handoff_id: a new id if None."""
     update: dict[str, Any] = {"handoff_id": handoff_id or new_id(ids)}
     if not packet.target_agent:
         update["target_agent"] = new_id(ids)
@@ -146,7 +147,7 @@ def record_of(
 ) -> HandoffRecord:
     """Build the record of a stamped packet's handoff, offered now. The packet's numbers are finite.
 
-    is_choosing: whether its target is yet to be chosen; then it is offered to nobody.
+    is_choosing: whether its target is yet to be chosen; until then it is not offered.
     """
     begun = HandoffStatus.CHOOSING if is_choosing else HandoffStatus.PENDING
     event = CHOOSING if is_choosing else f"{OFFERED}{packet.entry_point}"
@@ -176,8 +177,8 @@ def answer_payload(
     *,
     is_choosing: bool = False,
 ) -> Payload:
-    """Build the payload of the answer to the source agent. is_choosing: whether no target was chosen yet."""
-    told: dict[str, Any] = {
+    """Build the payload of the answer to the source agent. is_choosing: whether the target is yet to be chosen."""
+    payload: dict[str, Any] = {
         "handoff": packet.handoff_id,
         "request": packet.request,
         "agent": "" if is_choosing else packet.target_agent,
@@ -188,31 +189,31 @@ def answer_payload(
         "details": details,
     }
     if obstacle is not None:
-        told |= {"obstacle": obstacle.value, "may_pass": obstacle.passes, "packet": packet.model_dump(mode="json")}
-    return told
+        payload |= {"obstacle": obstacle.value, "may_pass": obstacle.passes, "packet": packet.model_dump(mode="json")}
+    return payload
 
 
 def conclusion(
     taken: OpenHandoff, status: HandoffStatus, details: str, result: Payload | None
 ) -> tuple[ChangeHandoff, *tuple[Send, ...]]:
-    """End a handoff from its target's side, and tell the source if that waits for it, and the directory."""
+    """End a handoff from its target's side. Notify the directory, and the source if it waits for the end."""
     settle = ChangeHandoff(taken.id, HandoffStatus.ACCEPTED, status, details, result)
     outcomes = reports(taken, status, result)
     if taken.mode is Mode.TRANSFER:
         return settle, *outcomes
-    told = {
+    payload = {
         "handoff": taken.id,
         "request": taken.request,
         "status": status.value,
         "details": details,
         "result": dict(result or {}),
     }
-    sent = (Send(taken.peer, f"handoff.{status.value}", told), *outcomes)
+    sent = (Send(taken.peer, f"handoff.{status.value}", payload), *outcomes)
     return settle, *sent
 
 
 def deadline_of(deadline: Delay | datetime | None, now: datetime) -> datetime | None:
-    """Return a deadline as a time, given as one or as a delay from now. Raises PayloadError."""
+    """Convert a deadline, a time or a delay from now, to a time. Raises PayloadError."""
     if deadline is None or isinstance(deadline, datetime):
         if deadline is not None and deadline.tzinfo is None:
             raise PayloadError("handoff", (f"the deadline {deadline!r} has no time zone",), "an aware datetime")

@@ -1,4 +1,4 @@
-"""Turns that record the fate of a handoff, with or without a transition."""
+"""Turns that record the outcome of a handoff, with or without a transition."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from gatechart.values.names import ERROR_MAIL, AgentId, EventName, Payload, Stat
 
 REQUESTED: Final = "handoff.requested"
 NOTED: Final = "noted"
-"""Key in the payload of dead mail about a handoff: only the chart has yet to handle it."""
+"""Key in the payload of dead mail about a handoff: the handoff is updated, and only the chart has yet to handle it."""
 
-_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # events by which a chart learns the result of a handoff
+_NAMES: Final = ("handoff.", "done.invoke.", "error.invoke.")  # events that report the result of a handoff to a chart
 
 
 async def reacted(
@@ -51,18 +51,18 @@ async def reacted(
     if dead is not None:
         return unmoved(previous, event, handoffs, (*before, *noted(previous, dead, event)))
     started = perf_counter_ns()
-    macrostep = await _taken(graph, previous, event, handoffs, services)
+    macrostep = await _react(graph, previous, event, handoffs, services)
     if macrostep is None or not macrostep.taken:
         return unmoved(previous, event, handoffs, before)
     return await completed(macrostep, previous, event, started, before=before, replied=replied)
 
 
-async def _taken(
+async def _react(
     graph: AnyGraph, previous: Snapshot, event: Event, handoffs: tuple[OpenHandoff, ...], services: Any
 ) -> Macrostep | None:
-    """Take the transitions that the event enables; return None if there are none, whatever guards would say.
+    """Take the transitions that the event enables; return None if no transition exists, whatever the guards.
 
-    Usually a waiting state is simply left. Then the context is not read, and the plan that showed this is taken.
+    Usually the turn only leaves a waiting state. Then it does not read the context, and reuses the plan made here.
     """
     groups = candidates(graph, previous.configuration, event.name) if previous.status is Status.ACTIVE else ()
     if not groups:
@@ -86,7 +86,7 @@ def unmoved(
     effects: tuple[Effect, ...] = (),
     status: Status | None = None,
 ) -> TurnRecord:
-    """Return a turn that only records the fate of a handoff; the agent stays where it is."""
+    """Return a turn that only records the outcome of a handoff; the agent stays in its states."""
     entered = previous.entered if status is None else ()
     after = replaced(
         previous,
@@ -100,25 +100,25 @@ def unmoved(
 
 
 def open_handoff(previous: Snapshot, event: Event, side: Side) -> OpenHandoff | None:
-    """Find the handoff that mail is about, in which the agent has this part. The peer or the agent itself sent it."""
+    """Find the handoff of a mail that the peer or the agent itself sent. side: the agent's side of the handoff."""
     wanted, own = event.payload.get("handoff"), previous.agent_id
-    known = (each for each in previous.handoffs if each.side is side and event.sender in (each.peer, own))
-    return next((each for each in known if each.id == wanted), None)
+    known = (handoff for handoff in previous.handoffs if handoff.side is side and event.sender in (handoff.peer, own))
+    return next((handoff for handoff in known if handoff.id == wanted), None)
 
 
 def error_mail(dead: Mail, number: int, now: datetime) -> Mail:
-    """Build the mail that tells an agent of its dead mail. If that belonged to a state, so does this."""
+    """Build the mail that reports dead mail to its recipient. It belongs to the same state as the dead mail."""
     whose = dead.recipient
     return Mail(number, whose, ERROR_MAIL, _payload_about(dead), now, sender=whose, state=dead.state, epoch=dead.epoch)
 
 
 def is_noted(name: EventName, payload: Payload, sender: AgentId | None) -> bool:
-    """Tell whether mail reports the result of a handoff that only the chart has yet to handle."""
+    """Return whether mail reports the result of a handoff that only the chart has yet to handle."""
     return sender is not None and NOTED in payload and "handoff" in payload and name.startswith(_NAMES)
 
 
 def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
-    """Return the effects that record what dead mail says, without the chart. event: the form that the chart handles.
+    """Return the effects that record the content of dead mail without the chart. event: the event for the chart.
 
     The mail is kept, so that a retry delivers it to the chart alone.
     """
@@ -130,8 +130,8 @@ def noted(previous: Snapshot, dead: Mail, event: Event) -> tuple[Effect, ...]:
 
 
 def keeps(turn: TurnRecord, dead: Mail) -> bool:
-    """Tell whether the turn keeps the mail as dead, rather than having handled it after all."""
-    return any(isinstance(each, ReplaceMail) and each.number == dead.number for each in turn.effects)
+    """Return whether the turn keeps the mail as dead; False if the turn handled it."""
+    return any(isinstance(effect, ReplaceMail) and effect.number == dead.number for effect in turn.effects)
 
 
 def _payload_about(dead: Mail) -> Payload:
@@ -145,7 +145,7 @@ def _payload_about(dead: Mail) -> Payload:
 def requested(
     graph: AnyGraph, previous: Snapshot, event: Event, ask: Callable[[Turn], object], services: Any = None
 ) -> TurnRecord:
-    """Let an outside caller have the agent hand on its work, in a turn without actions; the agent waits where it is.
+    """Hand on the agent's work for an outside caller, in a turn without actions. The agent waits in its current state.
 
     Raises PayloadError, and EventRefusedError if the agent has ended.
     """
@@ -162,14 +162,14 @@ def delegated(
 ) -> Standing:
     """Offer work to the agents that the given states invoke, if the states became active outside a turn.
 
-    Offers that an invoke has made already stay. Raises what the functions that make packets raise.
+    Existing offers of an invoke stay open. Raises the exceptions of the functions that build packets.
     """
     context, log = committed_context(graph, after), TurnLog(after.configuration)
     log.selectors = graph.selectors
     turn = Turn(after.agent_id, after.version, own_copy(event), services, graph.name, after.handoffs, context, log)
-    under_way = frozenset(each.invoke for each in after.handoffs)
+    running = frozenset(handoff.invoke for handoff in after.handoffs)
     for state in states:
-        delegate(graph, state, turn, under_way)
-    offers = [each for each in log.asked if isinstance(each, Offer)]
+        delegate(graph, state, turn, running)
+    offers = [effect for effect in log.asked if isinstance(effect, Offer)]
     new = [asked(offer, after.version, *log.awaits[offer.handoff.id]) for offer in offers]
     return Standing((*after.handoffs, *new), tuple(log.asked))

@@ -1,4 +1,4 @@
-"""The microsteps of a turn: transitions are chosen, their plans followed, and raised events handled.
+"""The microsteps of a turn: choose transitions, apply their plans, and handle raised events.
 
 Source: W3C SCXML, Appendix D, https://www.w3.org/TR/scxml/, `mainEventLoop`.
 """
@@ -42,7 +42,7 @@ from gatechart.values.transfers import TransferCounts
 
 
 class Macrostep:
-    """The microsteps of one turn, until the agent comes to rest."""
+    """The microsteps of one turn, until the configuration is stable."""
 
     __slots__ = (
         "_has_eventless",
@@ -83,12 +83,12 @@ class Macrostep:
         self.turn = turn
         self.transfers = transfers  # counts of the graph's transfers so far
         self.trail = trail
-        self.fired: FiredSignal | None = None  # what was noticed at the end of the turn
+        self.fired: FiredSignal | None = None  # signal that fired at the end of the turn
         self.event = turn.event  # the event of the current microstep
         self.plans: list[Plan] = []  # plans followed so far
         self.taken: list[str] = []
         self.guard_errors: list[GuardError] = []
-        self.explanations: list[str] = []  # of guards that said no
+        self.explanations: list[str] = []  # given by guards that returned false
         self.is_final = False
         self.left: list[StateName] = []  # states whose timers and invokes end with the turn
         self.attended: list[StateName] = []  # states whose timers and invokes start with the turn
@@ -111,18 +111,18 @@ class Macrostep:
         return Status.FAILED if self.failed_in else Status.DONE
 
     async def react(self) -> None:
-        """Take the transitions that the turn's event enables, then those that follow from them."""
+        """Take the transitions that the turn's event enables, then eventless ones and raised events."""
         await self._step(self.event.name)
         if self._raised or self._has_eventless:
             await self._settle()
 
     async def take(self, plan: Plan) -> None:
-        """Take the planned transitions, then those that follow from them."""
+        """Take the planned transitions, then eventless ones and raised events."""
         self._note_taken(plan)
         await self.enter(plan)
 
     async def enter(self, plan: Plan) -> None:
-        """Enter the planned states, then take the transitions that follow."""
+        """Enter the planned states, then take eventless transitions and handle raised events."""
         await self._follow(plan)
         if self._raised or self._has_eventless:
             await self._settle()
@@ -134,7 +134,7 @@ class Macrostep:
         return bool(self.taken)
 
     async def answer(self, signal: Event) -> bool:
-        """Take the transitions for a signal, then those that follow. Return whether there was one for it."""
+        """Take the transitions for a signal, then follow-up transitions. Return whether the signal had one."""
         self.event = self.log.signal = signal
         is_taken = await self._step(signal.name, is_raised=True)
         await self._settle()
@@ -158,7 +158,7 @@ class Macrostep:
             raise failure.failed(self.turn.agent_id, self.turn.event.name) from error
 
     def refusal(self) -> Refusal:
-        """Say why no transition was taken."""
+        """Return why no transition was taken."""
         name = self.turn.event.name
         asked = [edge for edges in candidates(self.graph, self.configuration, name) for edge in edges]
         reason = RefusalReason.NO_TRANSITION
@@ -186,7 +186,7 @@ class Macrostep:
             if not await self._step(self.event.name, is_raised=True):
                 self._check(raised)
                 self._has_eventless = bool(candidates(self.graph, self.configuration, None))  # also if nothing is taken
-        for raised in self._raised:  # nothing handles events in a final state
+        for raised in self._raised:  # no transition handles events in a final state
             self._check(raised)
 
     def _is_read(self, raised: Raised) -> bool:
@@ -204,7 +204,7 @@ class Macrostep:
         return True
 
     def _check(self, unhandled: Raised) -> None:
-        """Undo the turn if nothing handled an action's exception."""
+        """Undo the turn if no transition handled an action's exception."""
         failure = unhandled.failure
         if failure is not None and failure.undoes:
             raise failure.failed(self.turn.agent_id, self.turn.event.name)
@@ -288,14 +288,14 @@ class Macrostep:
                 elif result is not None:
                     _refuse_awaitable(step.name, result, "declare it with async def")
             except BaseException as error:
-                # Even SystemExit is a failure of the action; the cancellation of this task is not.
+                # SystemExit, too, is a failure of the action; the cancellation of this task is not.
                 if not is_failure(error):
                     raise
                 self._note_action(step, block, error)
                 return
 
     def _attend(self, plan: Plan) -> None:
-        """Note which states begin and end. A state that is entered and left within the turn does neither."""
+        """Record which states start and end. A state that is entered and left within the turn does neither."""
         passed = {state for state in plan.left if state in self.attended}
         self.left += [state for state in plan.left if state not in passed]
         self.attended = [state for state in self.attended if state not in passed] + list(plan.attended)
@@ -332,8 +332,8 @@ def macrostep_of(
 ) -> Macrostep:
     """Prepare the microsteps of a turn.
 
-    previous: None for an agent's first turn. context: None if the turn calls nothing of the application's, which then
-        cannot write into the event either. data: the event's payload as its declared type reads it.
+    previous: None for an agent's first turn. context: None if the turn runs no application code, so that the event need
+        not be copied. data: the event's payload, parsed as its declared type.
     """
     event = event if context is None else own_copy(event)
     event = event if data is None else with_data(event, data)
@@ -365,15 +365,15 @@ def active_states(graph: AnyGraph, configuration: Sequence[StateName]) -> frozen
 
 
 def agrees(answer: object, guard: str) -> bool:
-    """Tell whether a guard agrees. Raises TypeError if it returned an awaitable, which is neither true nor false."""
+    """Return whether a guard agrees. Raises TypeError if it returned an awaitable, which is neither true nor false."""
     if answer is not True and answer is not False:
-        _refuse_awaitable(guard, answer, "a guard answers at once")
+        _refuse_awaitable(guard, answer, "a guard must be a plain function")
     return bool(answer)
 
 
 def _refuse_awaitable(function: str, result: object, remedy: str) -> None:
-    """Raise TypeError for an awaitable that a plain function returned, because nothing would await it."""
+    """Raise TypeError for an awaitable that a plain function returned, because it would never be awaited."""
     if isawaitable(result):
         if iscoroutine(result):
             result.close()
-        raise TypeError(f"{function} returned something to await; {remedy}")
+        raise TypeError(f"{function} returned an awaitable; {remedy}")

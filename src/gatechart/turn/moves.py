@@ -1,4 +1,4 @@
-"""Moves as trails and detectors see them. Agents of a few graphs make the same few, which are worked out once."""
+"""Moves for trails and detectors. The agents of a graph repeat few distinct moves, so the moves are cached."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _FACTOR = 0x9E3779B1  # odd and large, so that a move and a payload hardly ever 
 
 
 @dataclass(slots=True)
-class Move:  # not a value: that would take twice as long to make
-    """What a turn shows that entered states, its payload apart."""
+class Move:  # not a frozen value, which would take twice as long to create
+    """The trail entry of a turn that entered states, without its payload."""
 
-    line: str  # of the entry in the trail, with its end
+    line: str  # the trail's line for it, with its end
     character: str  # for states and event
-    number: int  # from which the character comes, and with that of a payload the character for both
+    number: int  # hash of states and event; added to a payload's checksum, it gives the character for both
     place: str  # a character for the states alone
-    entered: str  # a character for each leaf in which the agent was not before
+    entered: str  # a character for each leaf that was not active before
 
     def by(self, payload: Payload, ignore: Collection[str]) -> str:
-        """Return the character of the move by this payload. ignore: fields that make no difference."""
+        """Return the character of the move with this payload. ignore: fields to leave out of the comparison."""
         checksum = checksum_of_content(payload, ignore)
         if checksum is None:
             return self.character
@@ -42,7 +42,7 @@ class Move:  # not a value: that would take twice as long to make
 
 @lru_cache(_REMEMBERED)
 def move_of(before: tuple[StateName, ...], after: tuple[StateName, ...], event: EventName) -> Move:
-    """Return the move of a turn that led from leaves to leaves."""
+    """Return the move of a turn between two sets of leaves."""
     line = written(Moved(after, event))
     number = checksum_of(line) * _FACTOR % CHARACTERS
     entered = "".join(character_of(leaf) for leaf in after if leaf not in before)

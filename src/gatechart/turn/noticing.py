@@ -1,4 +1,4 @@
-"""What a turn adds to the trail of its agent, and the signals that fire by it."""
+"""Extend the trail of an agent in each turn, and detect the signals that fire."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gatechart.graph.signals import Signals
 from gatechart.turn.macrostep import Macrostep
 from gatechart.turn.moves import move_of
 from gatechart.turn.payloads import with_marks
-from gatechart.turn.progress import is_first, told_progress, with_entered
-from gatechart.turn.trail_mail import CALL, DUE, EVENTS, entries_told
+from gatechart.turn.progress import is_first, progress_of, with_entered
+from gatechart.turn.trail_mail import CALL, DUE, EVENTS, entries_from
 from gatechart.turn.trail_text import grown
 from gatechart.turn.watch import Watch, fields_of, watch_of
 from gatechart.values.agents import Event, Origin, Snapshot, Status
@@ -42,9 +42,9 @@ _ENDS: Final = ("done.invoke.", "error.invoke.")
 
 
 def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | None:
-    """Write a turn into the trail of its agent. Return what fires by it; None if nothing does.
+    """Add a turn to the trail of its agent. Return the signal that fires; None if none does.
 
-    This is part of each turn of an agent with signals: whatever only some turns need is asked for first.
+    This runs in every turn of an agent with signals, so the common case is checked first.
     """
     watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is None or macrostep.is_final:
@@ -58,13 +58,13 @@ def notice(macrostep: Macrostep, previous: Snapshot | None) -> FiredSignal | Non
 
 
 def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) -> Trail | None:
-    """Return the trail after a turn that did no more than move the agent, if detectors can tell without a look.
+    """Return the trail after a turn that only moved the agent; None if a detector needs a look.
 
-    Nearly all turns are such, and this leaves a trail as `_fired_by_look` does, without all that others need.
+    This is the fast path for nearly all turns. The trail is the same as after `_fired_by_look`.
     """
     trail, event, graph, after = macrostep.trail, macrostep.turn.event, macrostep.graph, macrostep.configuration
     is_more = after == previous.configuration or trail.working or trail.marks != watch.marks
-    if is_more or (macrostep.attended and _working(macrostep, trail)):
+    if is_more or (macrostep.attended and _running_invokes(macrostep, trail)):
         return None
     payload = with_marks(graph, event).payload if graph.event_types else event.payload
     if payload and not watch.telling.isdisjoint(payload):
@@ -76,7 +76,7 @@ def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) ->
         return None
     recent, task, best = with_entered(trail.recent, move.entered, watch.terms.window), trail.task, trail.best
     if watch.is_told or macrostep.log.progressed:
-        progress = told_progress(macrostep, watch, recent)
+        progress = progress_of(macrostep, watch, recent)
         if progress.entries:
             return None
         recent, task, best = progress.recent, progress.task, progress.best
@@ -90,35 +90,35 @@ def _trail_after_move(macrostep: Macrostep, previous: Snapshot, watch: Watch) ->
 
 
 def _fired_by_look(macrostep: Macrostep, previous: Snapshot | None, watch: Watch) -> FiredSignal | None:
-    """Write a turn into the trail, and show it to the detectors. Return what fires by it; None if nothing does."""
+    """Add a turn to the trail and pass a look to the detectors. Return the signal that fires; None if none does."""
     trail, event, graph, terms = macrostep.trail, macrostep.turn.event, macrostep.graph, watch.terms
     before, after = () if previous is None else previous.configuration, macrostep.configuration
     payload = with_marks(graph, event).payload if graph.event_types else event.payload
-    added = character = place = ""
-    told: tuple[TrailEntry, ...] = ()
+    line = character = place = ""
+    entries: tuple[TrailEntry, ...] = ()
     recent, is_forward, kinds = trail.recent, False, 0
     if after != before or _is_led_back(macrostep, event):
         move = move_of(before, after, event.name)
-        added, place, kinds = move.line, move.place, MOVED
+        line, place, kinds = move.line, move.place, MOVED
         character = move.by(payload, terms.ignore) if payload else move.character
         is_forward = is_first(recent, move.entered, terms.window)
         recent = with_entered(recent, move.entered, terms.window)
     if payload and not watch.telling.isdisjoint(payload):
-        told = _entries_of(event, payload, watch)
+        entries = _entries_of(event, payload, watch)
     task, best, is_told = trail.task, trail.best, False
     if watch.is_told or macrostep.log.progressed:
-        progress = told_progress(macrostep, watch, recent)
+        progress = progress_of(macrostep, watch, recent)
         recent, task, best, is_told = progress.recent, progress.task, progress.best, progress.is_told
         is_forward = bool(progress.entries) or (is_forward and watch.implies)
-        told += progress.entries
-    text, appended = grown(trail, added + text_of(told), bool(character) + len(told), watch.bounds)
-    working = _working(macrostep, trail)
-    kinds |= kinds_of(told) | (WORKED if working or trail.working else 0)
+        entries += progress.entries
+    text, appended = grown(trail, line + text_of(entries), bool(character) + len(entries), watch.bounds)
+    working = _running_invokes(macrostep, trail)
+    kinds |= kinds_of(entries) | (WORKED if working or trail.working else 0)
     look = Look(
         macrostep.turn.event,
         before,
         after,
-        told,
+        entries,
         kinds,
         macrostep.context,
         text,
@@ -152,7 +152,7 @@ def _escapes_after(trail: Trail, event: Event, is_move: bool, is_forward: bool) 
 
 
 def _judge_end(macrostep: Macrostep) -> None:
-    """Judge the way out that led to the end of the agent."""
+    """Judge the escape that led to the end of the agent."""
     escapes = macrostep.trail.escapes
     if macrostep.is_final and escapes is not NO_ESCAPES:
         came_to = CameTo.NOTHING if macrostep.failed_in else CameTo.PROGRESS
@@ -160,16 +160,16 @@ def _judge_end(macrostep: Macrostep) -> None:
 
 
 def note_late(macrostep: Macrostep, event: Event) -> None:
-    """Write into the trail what an invoke told in a state that was left since. No detector looks at it."""
+    """Add a late report to the trail, from an invoke of a state that the agent has left. No detector sees it."""
     trail, watch = macrostep.trail, watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is not None:
-        entries = entries_told(event)
+        entries = entries_from(event)
         text, appended = grown(trail, text_of(entries), len(entries), watch.bounds)
         macrostep.trail = replaced(trail, text=text, appended=appended)
 
 
 def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...]) -> None:
-    """Write into the trail where the answer to a signal led. Nothing is asked again in that turn."""
+    """Write the move of the answer to a signal into the trail. No detector is evaluated again in that turn."""
     watch = watch_of(macrostep.graph, macrostep.trail.entry_point)
     if watch is None or macrostep.is_final:
         return
@@ -177,16 +177,16 @@ def note_answer(macrostep: Macrostep, event: Event, before: tuple[StateName, ...
     moved = (Moved(after, event.name),) if after != before else ()
     text, appended = grown(macrostep.trail, text_of(moved), len(moved), watch.bounds)
     macrostep.trail = replaced(
-        macrostep.trail, text=text, appended=appended, working=_working(macrostep, macrostep.trail)
+        macrostep.trail, text=text, appended=appended, working=_running_invokes(macrostep, macrostep.trail)
     )
 
 
 def begin_anew(macrostep: Macrostep, before: tuple[StateName, ...], escapes: Escapes, entry_point: str = "") -> None:
-    """Begin the trail anew with a way out that the turn took, and set the timer that it then needs.
+    """Reset the trail after an escape that the turn took, and set the timer that it then needs.
 
-    before: leaves in which the turn began. entry_point: at which the agent has begun anew; by default as before.
+    before: active leaves before the turn. entry_point: where the agent restarted; unchanged by default.
     """
-    working = _working(macrostep, macrostep.trail)
+    working = _running_invokes(macrostep, macrostep.trail)
     trail = replaced(macrostep.trail, working=working, entry_point=entry_point or macrostep.trail.entry_point)
     macrostep.trail = begun_anew(macrostep.graph, trail, escapes, macrostep.turn.now)
     _judge_end(macrostep)
@@ -195,9 +195,9 @@ def begin_anew(macrostep: Macrostep, before: tuple[StateName, ...], escapes: Esc
 
 
 def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes, now: datetime) -> Trail:
-    """Return a trail whose detectors have forgotten what they saw, and count the work under way from now on.
+    """Reset the trail: detectors forget their observations, and count running work from now on.
 
-    Which states the agent knows stays: to come to one of these is no progress.
+    The trail keeps the states that the agent knows, because entering one of them again is not progress.
     """
     watch = watch_of(graph, trail.entry_point)
     slots, marks = ((), "") if watch is None else (("",) * len(watch.detectors), watch.marks)
@@ -207,9 +207,9 @@ def begun_anew(graph: AnyGraph, trail: Trail, escapes: Escapes, now: datetime) -
 
 
 def set_timer(macrostep: Macrostep) -> None:
-    """Have the agent asked again later, if it works, time counts, and no timer is pending."""
+    """Set the timer of the detectors if work is running, a detector measures time, and no timer is pending."""
     trail = macrostep.trail
-    if not trail.working or macrostep.is_final:  # as nearly always
+    if not trail.working or macrostep.is_final:  # the usual case
         return
     timer = _timer(macrostep.graph, trail, macrostep.turn.now)
     if timer is not None:
@@ -218,10 +218,10 @@ def set_timer(macrostep: Macrostep) -> None:
 
 
 def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
-    """Return a snapshot whose trail suits the graph, and the timer that it then needs.
+    """Adapt the snapshot's trail to the graph, and return the timer that it then needs.
 
-    For an agent that goes on in these states without a turn of its chart: after a rollback, a fork or a migration.
-    What detectors remember is kept where the graph still has them; the record of escapes, whatever it has.
+    For an agent that continues in these states without a turn of its chart: after a rollback, a fork or a migration.
+    Detectors that the graph still has keep their memory. The record of escapes is kept in any case.
     """
     trail = snapshot.trail
     if not graph.has_signals:
@@ -238,7 +238,7 @@ def with_trail_of(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[S
 
 
 def with_timer(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snapshot, tuple[Timer, ...]]:
-    """Return a snapshot whose trail knows of the timer that it needs, and that timer unless one is pending."""
+    """Return a snapshot whose trail records the timer that it needs, and the timer unless one is pending."""
     timer = _timer(graph, snapshot.trail, now) if snapshot.status is Status.ACTIVE else None
     if timer is None:
         return snapshot, ()
@@ -246,7 +246,7 @@ def with_timer(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Snap
 
 
 def _timer(graph: AnyGraph, trail: Trail, now: datetime) -> Timer | None:
-    """Return the timer by which an agent that works is asked again; None if one is pending, or no detector counts."""
+    """Return the timer that evaluates detectors again during work; None if one is pending, or no detector needs it."""
     if not trail.working or trail.is_timed:
         return None
     watch = watch_of(graph, trail.entry_point)
@@ -255,14 +255,14 @@ def _timer(graph: AnyGraph, trail: Trail, now: datetime) -> Timer | None:
 
 
 def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) -> tuple[Snapshot, FiredSignal | None]:
-    """Return a snapshot with an event told to its trail, and what fires by it, as the turn of that event will find.
+    """Predict the turn of an event for the trail: return the snapshot after it, and the signal that will fire.
 
-    For an invoke, which has no turn. snapshot: of the entering commit, or as this function returned it for the event
-    before. event: one that only tells the trail, such as `trail.call`.
+    For an invoke, which has no turn. snapshot: from the commit that entered its state, or from the previous call of
+    this function. event: trail mail, such as `trail.call`.
     """
     trail, leaves = snapshot.trail, snapshot.configuration
     watch = watch_of(graph, trail.entry_point)
-    entries = entries_told(event)
+    entries = entries_from(event)
     if watch is None or not entries:
         return snapshot, None
     text, appended = grown(trail, text_of(entries), len(entries), watch.bounds)
@@ -275,51 +275,51 @@ def foreseen(graph: AnyGraph, snapshot: Snapshot, event: Event, context: Any) ->
 
 
 def _entries_of(event: Event, payload: Payload, watch: Watch) -> tuple[TrailEntry, ...]:
-    """Return the entries of which the turn's event itself tells."""
+    """Return the entries that the turn's event itself reports."""
     if event.name in EVENTS:
-        return entries_told(event)
-    return _said(event, payload, watch.terms)
+        return entries_from(event)
+    return _speech(event, payload, watch.terms)
 
 
 def _is_led_back(macrostep: Macrostep, event: Event) -> bool:
-    """Tell whether the turn entered again the states in which it began, by something that the agent did itself.
+    """Return whether the turn re-entered its initial states because of the agent's own event.
 
-    What somebody else sends brings something new, so to be led back by it is harmless.
+    An event from another sender brings new information, so re-entering because of it is harmless.
     """
-    return any(plan.entries for plan in macrostep.plans) and not _is_brought(event, macrostep.turn.agent_id)
+    return any(plan.entries for plan in macrostep.plans) and not _is_from_outside(event, macrostep.turn.agent_id)
 
 
-def _is_brought(event: Event, agent_id: AgentId) -> bool:
+def _is_from_outside(event: Event, agent_id: AgentId) -> bool:
     is_other = event.sender is not None and event.sender != agent_id
     return is_other or event.origin in (Origin.OUTSIDE, Origin.OPERATOR)
 
 
-def _said(event: Event, payload: Payload, terms: Signals) -> tuple[Said, ...]:
-    """Return what somebody says by the event. payload: of it."""
+def _speech(event: Event, payload: Payload, terms: Signals) -> tuple[Said, ...]:
+    """Return the message that the event contains. payload: the event's payload."""
     for field in fields_of(terms, event.name):
         if field in payload:
-            text = payload[field]
-            if isinstance(text, str) and text and (terms.said is not None or event.origin is Origin.OUTSIDE):
-                return (Said(shortened(text, LONGEST_TOLD)),)
+            message = payload[field]
+            if isinstance(message, str) and message and (terms.said is not None or event.origin is Origin.OUTSIDE):
+                return (Said(shortened(message, LONGEST_TOLD)),)
     return ()
 
 
-def _working(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
-    """Return the ids of the invokes that are under way after a turn that ends no agent, those of agents apart."""
-    if not trail.marks:  # of an agent that is new, or that was there before its graph had signals
+def _running_invokes(macrostep: Macrostep, trail: Trail) -> tuple[str, ...]:
+    """Return the ids of running invokes, except delegations, after a turn that does not end the agent."""
+    if not trail.marks:  # the agent is new, or older than the signals of its graph
         return _invokes_in(macrostep.graph, macrostep.configuration)
     working = trail.working
     name, nodes = macrostep.turn.event.name, macrostep.graph.nodes
     if not (macrostep.left or macrostep.attended or name.startswith(_ENDS)):
         return working
-    ended = {each.id for state in macrostep.left for each in nodes[state].invokes}
+    ended = {invoke.id for state in macrostep.left for invoke in nodes[state].invokes}
     ended.add(name.partition(".invoke.")[2])
-    begun_ids = (each.id for state in macrostep.attended for each in nodes[state].invokes if not each.agent)
-    return (*(each for each in working if each not in ended), *begun_ids)
+    begun_ids = (invoke.id for state in macrostep.attended for invoke in nodes[state].invokes if not invoke.agent)
+    return (*(running for running in working if running not in ended), *begun_ids)
 
 
 def _invokes_in(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[str, ...]:
-    """Return the ids of the invokes of the active states, those of agents apart."""
+    """Return the ids of the invokes of the active states, except delegations."""
     nodes = graph.nodes
     active = dict.fromkeys(state for leaf in leaves for state in (*nodes[leaf].ancestors[::-1], leaf))
-    return tuple(each.id for state in active for each in nodes[state].invokes if not each.agent)
+    return tuple(invoke.id for state in active for invoke in nodes[state].invokes if not invoke.agent)

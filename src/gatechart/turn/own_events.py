@@ -1,4 +1,4 @@
-"""The gate in front of the framework's agents, which checks every event at the start of its turn.
+"""The gate for events of the framework's agents, which checks every event at the start of its turn.
 
 Only the framework sends reserved names, so the name of an event proves its origin. The sender of a timer is the agent
 itself.
@@ -24,9 +24,9 @@ _LESSON: Final = re.compile(r"(tried|judged):[0-9]+:[0-9a-f]{24}")
 
 
 def admitted(graph: AnyGraph, agent_id: AgentId, event: Event) -> Event | None:
-    """Return the event as the agent takes it; None if the gate stops it.
+    """Return the event under its current name; None if the gate stops it.
 
-    An application's agent takes no event that is for agents of the framework, even if it waits for every event.
+    The gate stops framework events for an application's agent, even if that agent accepts every event.
     """
     if not graph.is_framework:
         return None if is_framework_event(event.name) else event
@@ -45,12 +45,12 @@ def not_admitted(graph: AnyGraph, configuration: tuple[StateName, ...]) -> Refus
 
 
 def _has_id(of: Callable[[Event], object]) -> Callable[[Event], bool]:
-    """Return a test for mail that an agent sent in its turn, under the id that this function builds."""
+    """Return a test for mail that an agent sent in its turn with the id that the function builds."""
     return lambda event: event.sender is not None and event.id is not None and event.id == of(event)
 
 
-# Earlier releases sent these names, which callers could send, too. Waiting mail of those releases is recognised by its
-# sender and its id, and its payload is validated like any other. This release sends no such mail to these agents.
+# Earlier releases sent these names, and callers could send them, too. The gate recognises waiting mail of these
+# releases by its sender and its id, and its payload is validated as usual. This release sends no such mail.
 _LEGACY: Final[Mapping[str, Callable[[Event], bool]]] = MappingProxyType(
     {
         "ALERT": _has_id(lambda event: event.payload.get("id")),
@@ -58,6 +58,6 @@ _LEGACY: Final[Mapping[str, Callable[[Event], bool]]] = MappingProxyType(
         "CHOSEN": _has_id(lambda event: f"chosen:{event.payload.get('handoff')}"),
         "LEARN": lambda event: event.sender is not None and _LESSON.fullmatch(event.id or "") is not None,
         "FORGET": lambda event: event.sender is None and event.id is None,  # posted when an agent was erased
-        "RUN": lambda event: event.sender is None,  # of a schedule that deferred it
+        "RUN": lambda event: event.sender is None,  # from a schedule that deferred it
     }
 )

@@ -1,4 +1,4 @@
-"""Payloads of declared events: what guards and actions get as `event.data`, and what is wrong with a payload."""
+"""Payloads of declared events: `event.data` for guards and actions, and the problems of invalid payloads."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from gatechart.values.secrets import revealed_text
 
 @value
 class TypedEvent(Event):
-    """An event with its payload as its type reads it."""
+    """An event with its payload parsed as its declared type."""
 
     data: Any = None
 
 
 def with_data(event: Event, data: Any) -> Event:
-    """Return the event with its payload as its type reads it."""
+    """Return the event with its payload parsed as its declared type in `data`."""
     return TypedEvent(event.name, event.payload, event.time, event.id, event.sender, event.operator_reason, data)
 
 
 def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
-    """Return the payload as its declared type reads it, a model or JSON values; None if it is not declared.
+    """Parse the payload as its declared type, a model or JSON values; None if no type is declared.
 
     Raises PayloadError, and UndeclaredEventError if the graph is closed to events that are not declared.
     """
@@ -51,9 +51,9 @@ def payload_data(graph: AnyGraph, event: EventName, payload: Payload) -> Any:
 
 
 def with_marks(graph: AnyGraph, event: Event) -> Event:
-    """Return the event, read as its declared type says, with each secret in its payload marked.
+    """Mark each secret in the payload of an event that was parsed as its declared type.
 
-    What was sent as plain JSON has no marks of its own.
+    A payload that was sent as plain JSON has no marks yet.
     """
     declared = graph.event_types.get(event.name)
     takes = None if declared is None else declared.takes
@@ -66,7 +66,7 @@ def with_marks(graph: AnyGraph, event: Event) -> Event:
 
 
 def check_known(graph: AnyGraph, event: EventName) -> None:
-    """Raise UndeclaredEventError if the graph is closed to events that are not declared, and does not declare this."""
+    """Raise UndeclaredEventError if the graph is closed to undeclared events and does not declare this one."""
     if graph.events_closed and event not in graph.event_types and not is_reserved(event):
         raise UndeclaredEventError(graph.name, event, tuple(graph.event_types))
 
@@ -74,7 +74,7 @@ def check_known(graph: AnyGraph, event: EventName) -> None:
 def refused_as(
     misfit: PayloadError | UndeclaredEventError, graph: AnyGraph, configuration: tuple[StateName, ...]
 ) -> Refusal:
-    """Return the refusal of an event that `payload_data` raised for."""
+    """Convert an error of `payload_data` to the refusal of the event."""
     accepts, defers = accepted_events(graph, configuration), deferred_events(graph, configuration)
     if isinstance(misfit, PayloadError):
         problems = tuple(map(one_line, misfit.problems))
@@ -83,9 +83,9 @@ def refused_as(
 
 
 def check_declared(graph: AnyGraph, outcome: Outcome) -> None:
-    """Raise PayloadError or UndeclaredEventError if the event was refused for what the graph declares.
+    """Raise PayloadError or UndeclaredEventError if the event was refused because of the graph's declarations.
 
-    Such an event was refused whatever the agent's state: its sender is mistaken.
+    The agent refuses such an event in every state, so the error is the sender's.
     """
     event, refusal = outcome.event, outcome.refusal
     if refusal is None:
@@ -111,7 +111,7 @@ def _by_model(graph: AnyGraph, declared: EventType, text: str) -> Any:
             return model.model_validate_json(text, by_alias=True, by_name=True)
     except ValidationError as error:
         raise _misfit(graph, declared, problems_of(error)) from error
-    except Exception as error:  # of a validator; its text may be private
+    except Exception as error:  # raised by a validator; its text may be private
         raise _misfit(graph, declared, (f"reading it raised {type(error).__name__}",)) from error
 
 

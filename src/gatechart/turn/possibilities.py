@@ -1,4 +1,4 @@
-"""What can happen to an agent now: guards are asked as in a turn, on a context of their own, and nothing is done."""
+"""The events that an agent could take now: evaluate guards as a turn does, on a separate context, without effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def accepted(graph: AnyGraph, snapshot: Snapshot, now: datetime) -> tuple[Accept
     """Return the events that the agent could take or defer now.
 
     Events are in the order of their transitions. Events that a state defers and no transition takes come last. The
-    framework's own events are left out. A guard that looks at the payload makes the answer depend on it. The number of
+    framework's own events are left out. If a guard reads the payload, the answer is that it depends. The number of
     events deferred already is not considered: see `without_room`.
     Raises IncompatibleGraphError if the graph cannot read the context.
     """
@@ -48,7 +48,7 @@ def possible(
     if graph.is_framework:
         return AcceptedEvent(event, Agrees.NO, why_not=str(RefusalReason.NOT_FROM_FRAMEWORK))
     try:
-        asked = _asked(graph, event, payload, now)
+        asked = _event_to_ask(graph, event, payload, now)
     except UndeclaredEventError as error:
         return AcceptedEvent(event, Agrees.NO, why_not=str(error))
     except PayloadError as error:
@@ -58,20 +58,20 @@ def possible(
 
 
 def without_room(asked: AcceptedEvent) -> AcceptedEvent:
-    """Return the answer for an agent that has deferred as many events as it can: deferred events become refused."""
+    """Return the answer for an agent that cannot defer more events: deferred events become refused."""
     if not asked.deferred:
         return asked
     return replaced(asked, deferred=False, why_not=str(RefusalReason.DEFERRED_TOO_MANY))
 
 
-def _asked(graph: AnyGraph, event: EventName, payload: Payload | None, now: datetime) -> Event:
-    """Return the event that guards are asked about. Raises as `payload_data` does."""
+def _event_to_ask(graph: AnyGraph, event: EventName, payload: Payload | None, now: datetime) -> Event:
+    """Return the event to evaluate guards with. Raises what `payload_data` raises."""
     if payload is None:
         check_known(graph, event)
         return _UnknownEvent(graph, event, now)
     data = payload_data(graph, event, payload)
-    given = own_copy(Event(event, payload, now))
-    return given if data is None else with_data(given, data)
+    event_copy = own_copy(Event(event, payload, now))
+    return event_copy if data is None else with_data(event_copy, data)
 
 
 def _declared(graph: AnyGraph, event: EventName) -> tuple[str, Payload | None]:
@@ -85,13 +85,17 @@ def _names(graph: AnyGraph, snapshot: Snapshot) -> tuple[EventName, ...]:
 
     First come awaited events, then deferred ones, then declared events that only a pattern takes or defers.
     """
-    here = snapshot.configuration
-    words = [word.removesuffix(".") for each in accepted_events(graph, here) for word in each.split()]
-    words += deferred_events(graph, here)
+    configuration = snapshot.configuration
+    listed = " ".join(accepted_events(graph, configuration))
+    words = [word.removesuffix(".") for word in listed.split()]
+    words += deferred_events(graph, configuration)
     if graph.events_closed:
         words = [word for word in words if word in graph.event_types]
-    matched = (name for name in graph.event_types if candidates(graph, here, name) or may_defer(graph, here, name))
-    return tuple(dict.fromkeys((*words, *matched)))
+
+    def is_possible(name: EventName) -> bool:
+        return bool(candidates(graph, configuration, name)) or may_defer(graph, configuration, name)
+
+    return tuple(dict.fromkeys((*words, *filter(is_possible, graph.event_types))))
 
 
 def _is_wildcard(name: EventName) -> bool:
@@ -99,11 +103,11 @@ def _is_wildcard(name: EventName) -> bool:
 
 
 class _PayloadReadError(BaseException):
-    """A guard reads a payload that is not known. Not an Exception, so that guards do not handle it."""
+    """A guard reads an unknown payload. It is not an Exception, so that guards do not catch it."""
 
 
 class _UnknownEvent(Event):
-    """An event whose payload is not known yet. Reading it ends the guard, and is noted even if the guard goes on."""
+    """An event whose payload is unknown. Reading it ends the guard, and is recorded even if the guard continues."""
 
     __slots__ = ("_has_data", "_reads")
 
@@ -139,52 +143,52 @@ class _UnknownEvent(Event):
 
 
 class _Inquiry:
-    """The questions about one agent, as it is now."""
+    """The evaluation of events against one agent's current snapshot."""
 
     def __init__(self, graph: AnyGraph, snapshot: Snapshot) -> None:
         self._graph = graph
         self._snapshot = snapshot
 
     def answer(self, event: Event) -> AcceptedEvent:
-        """Return what the event would do."""
+        """Return the effect that the event would have."""
         groups = candidates(self._graph, self._snapshot.configuration, event.name)
-        found = [tuple(self._group(edges, event)) for edges in groups]
-        several = tuple({each.label: each for group in found for each in group}.values())
-        said = {each.agrees for each in several}
-        verdict = next((each for each in (Agrees.YES, Agrees.DEPENDS) if each in said), Agrees.NO)
-        is_open = verdict is not Agrees.YES
-        deferred = is_open and defers(self._graph, self._snapshot.configuration, event.name)
-        why_not = self._why_not(several, deferred=deferred) if is_open else ""
+        by_leaf = [tuple(self._group(edges, event)) for edges in groups]
+        transitions = tuple({edge.label: edge for group in by_leaf for edge in group}.values())
+        verdicts = {edge.agrees for edge in transitions}
+        verdict = next((answer for answer in (Agrees.YES, Agrees.DEPENDS) if answer in verdicts), Agrees.NO)
+        is_unsure = verdict is not Agrees.YES
+        deferred = is_unsure and defers(self._graph, self._snapshot.configuration, event.name)
+        why_not = self._why_not(transitions, deferred=deferred) if is_unsure else ""
         described = _declared(self._graph, event.name)
-        return AcceptedEvent(event.name, verdict, several, why_not, *described, _is_wildcard(event.name), deferred)
+        return AcceptedEvent(event.name, verdict, transitions, why_not, *described, _is_wildcard(event.name), deferred)
 
     def _group(self, edges: Sequence[Edge], event: Event) -> Iterator[PossibleTransition]:
-        """Yield the transitions of one active leaf up to the one that would surely be taken."""
+        """Yield the transitions of one active leaf, up to the first that is certain to be taken."""
         for edge in edges:
-            asked = self._guard(edge, event)
-            yield asked
-            if asked.agrees is Agrees.YES:
+            transition = self._guard(edge, event)
+            yield transition
+            if transition.agrees is Agrees.YES:
                 return
 
-    def _why_not(self, several: Sequence[PossibleTransition], *, deferred: bool) -> str:
-        if not several and not deferred:
+    def _why_not(self, transitions: Sequence[PossibleTransition], *, deferred: bool) -> str:
+        if not transitions and not deferred:
             return f"{RefusalReason.NO_TRANSITION} in {', '.join(self._snapshot.configuration)}"
-        refusing = (each for each in several if each.agrees is Agrees.NO)
-        reasons = [each.why_not or f"{each.guard} {'raised' if each.raised else 'said no'}" for each in refusing]
+        refused = (transition for transition in transitions if transition.agrees is Agrees.NO)
+        reasons = [edge.why_not or f"{edge.guard} {'raised' if edge.raised else 'said no'}" for edge in refused]
         if deferred:
             reasons.append(deferred_reason(self._snapshot))
         return "; ".join(dict.fromkeys(reasons))
 
     def _guard(self, edge: Edge, event: Event) -> PossibleTransition:
-        """Ask the guard of a transition, with a context that no other guard has."""
+        """Evaluate the guard of a transition on a context that no other guard shares."""
         ask = edge.ask
         if ask is None:
             return PossibleTransition(edge.label, edge.targets, Agrees.YES)
         why_not = raised = ""
         try:
-            third = (active_states(self._graph, self._snapshot.configuration),) if ask.takes_configuration else ()
-            given = (self._snapshot.transfers,) if ask.takes_counts else (self._context(), event, *third)
-            answer = ask.function(*given)
+            active = (active_states(self._graph, self._snapshot.configuration),) if ask.takes_configuration else ()
+            arguments = (self._snapshot.transfers,) if ask.takes_counts else (self._context(), event, *active)
+            answer = ask.function(*arguments)
             verdict = Agrees.YES if agrees(answer, ask.name) else Agrees.NO
             why_not = one_line(answer.reason) if isinstance(answer, Refused) else ""
         except _PayloadReadError:
@@ -193,7 +197,7 @@ class _Inquiry:
             if not is_failure(error):
                 raise
             verdict, raised = Agrees.NO, told(error)
-        if isinstance(event, _UnknownEvent) and event.was_read():
+        if isinstance(event, _UnknownEvent) and event.was_read():  # also if the guard caught the error
             verdict, why_not, raised = Agrees.DEPENDS, "", ""
         return PossibleTransition(edge.label, edge.targets, verdict, ask.name, why_not, raised)
 
@@ -201,5 +205,5 @@ class _Inquiry:
         try:
             return read_only_context(self._graph.context, self._snapshot.context_text)
         except ValidationError as error:
-            problem = f"its context is no {self._graph.context.__name__}: {'; '.join(problems_of(error))}"
+            problem = f"its context is not a valid {self._graph.context.__name__}: {'; '.join(problems_of(error))}"
             raise IncompatibleGraphError(self._snapshot.agent_id, self._graph.name, problem) from error

@@ -1,4 +1,4 @@
-"""Whether a turn goes forward: by what the chart says, or by what it does where the chart says nothing."""
+"""Decide whether a turn makes progress: as the chart declares, or by its moves if the chart declares nothing."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from gatechart.values.names import LONGEST_NAME
 from gatechart.values.trail import LONGEST_TOLD, Progressed, character_of
 
 _SLACK: Final = 8
-"""Characters beyond the window that are kept, so that they are not cut off with each turn."""
+"""Characters kept beyond the window, so that not every turn has to cut the text."""
 
 
 @value
 class Progress:
-    """What a chart tells of progress in a turn, with what the trail remembers of it afterwards."""
+    """The progress that a chart reports in a turn, and the state that the trail keeps afterwards."""
 
     entries: tuple[Progressed, ...]
-    is_told: bool  # by states, actions and measures, and not just by a task that is done
+    is_told: bool  # whether states, actions or measures report it, and not only a completed task
     recent: str
     task: str
     best: float | None
 
 
 def with_entered(recent: str, characters: str, window: int) -> str:
-    """Return the characters of states entered lately with others at their end: at least those of the window."""
+    """Append the characters of entered states to the recent ones, and keep at least the characters of the window."""
     recent += characters
     return recent if len(recent) <= window + _SLACK else recent[-window:]
 
 
 def is_first(recent: str, characters: str, window: int) -> bool:
-    """Tell whether one of the characters is of a state that was not entered within the window."""
+    """Return whether one of the characters denotes a state that was not entered within the window."""
     lately = recent[-window:]
-    return any(each not in lately for each in characters)
+    return any(character not in lately for character in characters)
 
 
-def told_progress(macrostep: Macrostep, watch: Watch, recent: str) -> Progress:
-    """Return the progress of which the chart tells in a turn. recent: see `with_entered`."""
+def progress_of(macrostep: Macrostep, watch: Watch, recent: str) -> Progress:
+    """Return the progress that the chart reports in a turn. recent: see `with_entered`."""
     trail, terms, context, states = macrostep.trail, watch.terms, macrostep.context, watch.progress_states
     told = [*macrostep.log.progressed]
     if states:

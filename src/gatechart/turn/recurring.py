@@ -1,4 +1,4 @@
-"""Recurring timers: the turn that handles one sets the next, in the same commit."""
+"""Recurring timers: the turn that handles one sets the next one in the same commit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gatechart.values.names import EventName, StateName
 from gatechart.values.recurrence import Every
 
 DUE = "due"
-"""Key in the payload of a recurring timer: the moment at which it was due, from which the next one follows."""
+"""Key in the payload of a recurring timer: its due time, from which the next one is computed."""
 
 
 def first_timers(node: Node, now: datetime) -> list[Timer]:
-    """Return the recurring timers that start with the entry of a state."""
-    found = ((event, every.next_after(now)) for event, every in node.recurring)
-    return [_timer(event, due, node.name) for event, due in found if due is not None]
+    """Return the recurring timers that start when a state is entered."""
+    occurrences = ((event, every.next_after(now)) for event, every in node.recurring)
+    return [_timer(event, due, node.name) for event, due in occurrences if due is not None]
 
 
 def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) -> tuple[StateName, Every] | None:
@@ -29,17 +29,17 @@ def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) ->
     active: the active leaves.
     """
     states = (state for leaf in active for state in (leaf, *graph.nodes[leaf].ancestors))
-    found = ((state, every) for state in states for name, every in graph.nodes[state].recurring if name == event.name)
-    return next(found, None)
+    matches = ((state, every) for state in states for name, every in graph.nodes[state].recurring if name == event.name)
+    return next(matches, None)
 
 
 def is_skipped(every: Every, event: Event) -> bool:
-    """Tell whether the timer was missed and is not made up for."""
+    """Return whether the timer was missed, and its recurrence skips missed runs."""
     return every.is_skipped(_due_of(event), event.time)
 
 
 def set_next(macrostep: Macrostep, state: StateName, every: Every) -> None:
-    """Set the next timer, unless the turn has ended the state; one that it has entered again begins anew."""
+    """Set the next timer, unless the turn left the state; entering it again starts a new series."""
     event = macrostep.turn.event
     if not macrostep.is_final and state not in macrostep.left:
         due = every.following(_due_of(event), event.time)
@@ -53,4 +53,6 @@ def _timer(event: EventName, due: datetime, state: StateName) -> Timer:
 
 def _due_of(event: Event) -> datetime:
     due = event.payload.get(DUE)
-    return event.time if due is None else datetime.fromisoformat(due)  # a rehearsal may send it without
+    return (
+        event.time if due is None else datetime.fromisoformat(due)
+    )  # a rehearsal may send the event without a due time

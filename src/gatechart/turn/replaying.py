@@ -1,4 +1,4 @@
-"""A recorded turn taken again: which of the ways to take a turn it was, by what is known of it afterwards."""
+"""Replay of a recorded turn: infers from the record which function took the turn, and calls it again."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ async def replay_turn(
     services: Any,
     migrations: Sequence[PacketMigration],
 ) -> TurnRecord | Outcome | Rejection | Void:
-    """Take the turn of a recorded event. Its time, ids and random numbers are those of the record.
+    """Replay the turn of a recorded event, with the recorded time, ids and random numbers.
 
     before: None for the turn that started the agent. Raises what `begin` and `take_mail` raise.
     """
     if before is None:
-        return await _begun(graph, event, agent_id, services, migrations)
-    if asks_for_choice(event, agent_id) or event.name.startswith(ESCAPE):  # what was chosen is not of the chart alone
+        return await _first_turn(graph, event, agent_id, services, migrations)
+    if asks_for_choice(event, agent_id) or event.name.startswith(
+        ESCAPE
+    ):  # the choice did not depend on the chart alone
         return unmoved(before, event, before.handoffs)
-    told = _told_of(before, event)
-    if told is None:
+    reported = _handoff_reported(before, event)
+    if reported is None:
         return await take_mail(graph, before, event, services, migrations)
-    others = tuple(each for each in before.handoffs if each is not told)
+    others = tuple(handoff for handoff in before.handoffs if handoff is not reported)
     return await reacted(graph, before, event, others, (), services)
 
 
-async def _begun(
+async def _first_turn(
     graph: AnyGraph, event: Event, agent_id: AgentId, services: Any, migrations: Sequence[PacketMigration]
 ) -> TurnRecord | Rejection:
     if event.name.startswith(OFFERED):
@@ -57,19 +59,20 @@ async def _begun(
     return await begin(graph, entry, payload, agent_id, event, services)
 
 
-def _told_of(before: Snapshot, event: Event) -> OpenHandoff | None:
-    """Return the handoff of which the event tells in the words of the chart, as the history keeps it.
+def _handoff_reported(before: Snapshot, event: Event) -> OpenHandoff | None:
+    """Return the handoff that the event reports in the form for the chart, which the history keeps.
 
-    None for mail about handoffs in the words of the agents, which is processed as when it came.
+    None for mail in the form that agents exchange, which is processed as it was when it arrived.
     """
     if event.sender is None or event.name == ACCEPTED or "packet" in event.payload:
         return None
     if event.name in ANSWERS or event.name == CANCELLED:
         wanted = event.payload.get("handoff")
-        found = next((each for each in before.handoffs if wanted in (each.id, each.request)), None)
-        is_withdrawn = found is not None and found.side is Side.ASKED and not found.states
-        return None if is_withdrawn else found
-    kind, _, invoke = event.name.partition(".invoke.")
-    if not invoke or kind not in {"done", "error"}:
+        match = next((handoff for handoff in before.handoffs if wanted in (handoff.id, handoff.request)), None)
+        is_withdrawn = match is not None and match.side is Side.ASKED and not match.states
+        return None if is_withdrawn else match
+    outcome, _, invoke = event.name.partition(".invoke.")
+    if not invoke or outcome not in {"done", "error"}:
         return None
-    return next((each for each in before.handoffs if each.side is Side.ASKED and each.invoke == invoke), None)
+    asked = (handoff for handoff in before.handoffs if handoff.side is Side.ASKED)
+    return next((handoff for handoff in asked if handoff.invoke == invoke), None)

@@ -1,4 +1,4 @@
-"""Turns without an event of the chart: stopping an agent, rolling it back, and beginning another from its past."""
+"""Turns without an event of the chart: stop an agent, roll it back, or fork another agent from its past."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ ROLLED_BACK: Final = "agent.rolled_back"
 FORKED: Final = "agent.forked"
 
 GoingBack = Callable[[int], Awaitable[Snapshot]]
-"""Returns the agent as it was at a version to which it may go back. Raises what says why it may not."""
+"""Loads the agent as of a version that it may return to. Raises an error with the reason if it may not."""
 
 
 def stopped(before: Snapshot, now: datetime) -> TurnRecord:
     """Return the turn that ends the agent in its current state."""
     after = replace(before, version=before.version + 1, status=Status.STOPPED, entered=(), handoffs=(), changed=now)
-    told = failures(before.handoffs, "the agent was stopped")
-    return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *told))
+    ends = failures(before.handoffs, "the agent was stopped")
+    return TurnRecord(before, after, Event(STOPPED, {}, now), (), 0, effects=(CancelAll(), *ends))
 
 
 def rollback_event(version: int, reason: str, now: datetime, idempotency_key: str | None = None) -> Event:
@@ -50,30 +50,32 @@ def rolled_back(graph: AnyGraph, before: Snapshot, target: Snapshot, event: Even
     """Return the turn that restores the agent as it was at an earlier version. No action runs.
 
     Timers and invokes of the restored states start again; keyed timers are cancelled. Handoffs and the counts of
-    transfers stay as they are, and an agent is invoked again only if it is not at work. The trail begins anew,
-    and the record of escapes stays, but that no way out is due any more. Raises RollbackError if another version of the
-    graph drove the agent then, TakingBackError if it was taking calls back, and OpenHandoffError if an open handoff
-    began after the target version, or was withdrawn and has not been answered.
+    transfers are unchanged, and an agent is invoked again only if it is not running. The trail is reset. The record of
+    escapes is kept, without pending escapes. Raises RollbackError if another version of the graph drove the agent at
+    the target version, TakingBackError if it was undoing calls there, and OpenHandoffError if an open handoff began
+    after the target version, or was withdrawn and has not been answered.
     """
     _check_not_undoing(graph, target)
     if (target.graph_version, target.fingerprint) != (before.graph_version, before.fingerprint):
         raise RollbackError(before.agent_id, target.version, target.graph_version, before.graph_version)
-    passed = tuple(each.id for each in before.handoffs if each.since > target.version or _is_withdrawn(each))
-    if passed:
-        raise OpenHandoffError(before.agent_id, target.version, passed)
+    later = (handoff for handoff in before.handoffs if handoff.since > target.version or _is_withdrawn(handoff))
+    blocking = tuple(handoff.id for handoff in later)
+    if blocking:
+        raise OpenHandoffError(before.agent_id, target.version, blocking)
     counts = reentered(before.transfers)
     restored = replace(
         target, version=before.version + 1, handoffs=before.handoffs, changed=event.time, transfers=counts
     )
     restored = replace(restored, trail=_kept_trail(graph, before, target))
-    after, begun = _attended(graph, restored, event, services)
+    after, begun = _restarted(graph, restored, event, services)
     return TurnRecord(before, after, event, (), 0, effects=(CancelAll(), *begun))
 
 
 def _kept_trail(graph: AnyGraph, before: Snapshot, target: Snapshot) -> Trail:
-    """Return a new trail with what a rollback keeps: the record of escapes, and the recently entered states.
+    """Reset the trail, except for the agent's escapes and known states, which no rollback removes.
 
-    The record has the version of the rollback if models of the graph remember more than the context has then.
+    If models of the graph speak, the escapes also record the version of the rollback: their transcripts keep more than
+    the restored context.
     """
     escapes = before.trail.escapes
     kept = escapes if escapes is NO_ESCAPES else escapes.interrupted
@@ -84,25 +86,25 @@ def _kept_trail(graph: AnyGraph, before: Snapshot, target: Snapshot) -> Trail:
 
 
 def fork_event(source: AgentId, version: int, now: datetime, idempotency_key: str | None = None) -> Event:
-    """Return the event that records in the history of a new agent where it comes from."""
+    """Return the event that records the source of a fork in the history of the new agent."""
     return Event(FORKED, {"agent": source, "version": version}, now, idempotency_key)
 
 
 def forked(graph: AnyGraph, target: Snapshot, agent_id: AgentId, event: Event, services: Any = None) -> TurnRecord:
-    """Return the first turn of another agent, which begins as the target was. No action runs.
+    """Return the first turn of a new agent that starts in the state of the target. No action runs.
 
     target: a snapshot that this graph can drive. Timers and invokes of its states start for the new agent as well.
-    Mail, keyed timers, handoffs, the counts of transfers and the record of escapes stay with the agent that has them.
+    Mail, keyed timers, handoffs, the counts of transfers and the record of escapes stay with the source agent.
     Raises TakingBackError.
     """
     _check_not_undoing(graph, target)
     own = replace(target, agent_id=agent_id, fingerprint=graph.fingerprint, version=1, handoffs=(), transfers=())
     own = replace(own, started=event.time, changed=event.time, trail=begun_at(target.trail.entry_point))
-    after, begun = _attended(graph, own, event, services)
+    after, begun = _restarted(graph, own, event, services)
     return TurnRecord(None, after, event, (), 0, effects=begun)
 
 
-def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) -> tuple[Snapshot, tuple[Effect, ...]]:
+def _restarted(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) -> tuple[Snapshot, tuple[Effect, ...]]:
     """Return the snapshot with the timers, invokes and delegations of its states, and the effects that start them."""
     states = attended(graph, restored.configuration) if restored.status is Status.ACTIVE else ()
     after = replace(restored, entered=tuple((state, restored.version) for state in states))
@@ -113,16 +115,16 @@ def _attended(graph: AnyGraph, restored: Snapshot, event: Event, services: Any) 
 
 
 def _check_not_undoing(graph: AnyGraph, target: Snapshot) -> None:
-    """Raise TakingBackError if an agent was taking calls back, for a way out that nobody would go on with.
+    """Raise TakingBackError if the agent was undoing calls at the target: its escape would never resume from there.
 
-    A graph whose plans take no calls back may have a state of that name.
+    A graph whose plans undo no calls may have a state of that name.
     """
     if UNDOING in target.configuration and UNDOING in graph.escape_states:
         raise TakingBackError(target.agent_id, target.version)
 
 
-def _is_withdrawn(each: OpenHandoff) -> bool:
-    return each.side is Side.ASKED and not each.states
+def _is_withdrawn(handoff: OpenHandoff) -> bool:
+    return handoff.side is Side.ASKED and not handoff.states
 
 
 def attended(graph: AnyGraph, leaves: Sequence[StateName]) -> tuple[StateName, ...]:

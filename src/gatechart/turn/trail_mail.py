@@ -1,4 +1,4 @@
-"""Mail that tells the trail of an agent what happened in its invokes. The chart does not see it."""
+"""Mail that reports calls, notes and steps of an agent's invokes to its trail. The chart does not see it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from gatechart.values.trail import LONGEST_TOLD, Called, Noted, Reasoned, TrailE
 
 CALL: Final[EventName] = f"{TRAIL}call"
 BEGAN: Final[EventName] = f"{TRAIL}began"
-"""Event of a call that is about to be made, so that the agent does not go back over it without knowing of it."""
+"""Event of a call that is about to be made, so that a return of the agent takes it into account."""
 NOTE: Final[EventName] = f"{TRAIL}note"
 STEP: Final[EventName] = f"{TRAIL}step"
 WAIT: Final[EventName] = f"{TRAIL}wait"
 DUE: Final[EventName] = f"{TRAIL}due"
-"""Event of the timer by which detectors are asked again though nothing happened; also its key."""
+"""Event of the timer that evaluates detectors again without another event; also the timer's key."""
 
 EVENTS: Final = frozenset((CALL, BEGAN, NOTE, STEP, WAIT, DUE))
 FIELDS: Final = ("tool", "measure", "action")
-"""Fields of which each payload that tells of an entry has one."""
+"""Fields of trail mail; each payload that describes an entry has exactly one of them."""
 
 
 def payload_of(entry: Called | Noted | Reasoned | Waited) -> tuple[EventName, dict[str, Any]]:
-    """Return the name and the payload of the event that tells of an entry, as JSON values."""
+    """Return the name and the payload, as JSON values, of the event that reports an entry."""
     match entry:
         case Called(tool, arguments, ok, outcome, error, attempts, task, time_ms, until_ms):
-            told = {"tool": tool, "arguments": arguments, "ok": ok, "outcome": outcome, "error": error}
+            call_fields = {"tool": tool, "arguments": arguments, "ok": ok, "outcome": outcome, "error": error}
             until = {"until_ms": until_ms} if until_ms else {}
-            return CALL, {**told, "attempts": attempts, "task": task, "time_ms": time_ms, **until}
+            return CALL, {**call_fields, "attempts": attempts, "task": task, "time_ms": time_ms, **until}
         case Waited(tool, until_ms):
             return WAIT, {"tool": tool, "until_ms": until_ms}
         case Noted(measure, number):
@@ -42,43 +42,43 @@ def payload_of(entry: Called | Noted | Reasoned | Waited) -> tuple[EventName, di
 def payload_during(
     entry: Called | Noted | Reasoned | Waited, invocation: Invocation
 ) -> tuple[EventName, dict[str, Any]]:
-    """Return what `payload_of` does, with the entry of the state in which the invoke told it."""
+    """Return `payload_of` with the state of the invoke and the version of its entry added."""
     event, payload = payload_of(entry)
     return event, {**payload, "state": invocation.state, "epoch": invocation.epoch}
 
 
 def is_late(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether an invoke told it in a state that the agent has left since."""
-    told = event.payload
-    return "epoch" in told and (told["state"], told["epoch"]) not in snapshot.entered
+    """Return whether the invoke that sent the event belongs to a state that the agent has left since."""
+    payload = event.payload
+    return "epoch" in payload and (payload["state"], payload["epoch"]) not in snapshot.entered
 
 
-def entries_told(event: Event) -> tuple[TrailEntry, ...]:
-    """Return the entries of which an event tells; none if it is no event for the trail."""
-    told = event.payload
+def entries_from(event: Event) -> tuple[TrailEntry, ...]:
+    """Return the trail entries that an event reports; none if it is not trail mail."""
+    payload = event.payload
     match event.name:
         case "trail.call":
-            return (_called(told),)
+            return (_called(payload),)
         case "trail.wait":
-            return (Waited(told["tool"], told["until_ms"]),)
+            return (Waited(payload["tool"], payload["until_ms"]),)
         case "trail.note":
-            return (Noted(told["measure"], told["number"]),)
+            return (Noted(payload["measure"], payload["number"]),)
         case "trail.step":
-            action, outcome = (shortened(str(told[name]), LONGEST_TOLD) for name in ("action", "outcome"))
-            return (Reasoned(action, outcome, told.get("worker", "")),)
+            action, outcome = (shortened(str(payload[name]), LONGEST_TOLD) for name in ("action", "outcome"))
+            return (Reasoned(action, outcome, payload.get("worker", "")),)
         case _:
             return ()
 
 
-def _called(told: Payload) -> Called:
+def _called(payload: Payload) -> Called:
     return Called(
-        tool=told["tool"],
-        arguments=told["arguments"],
-        ok=told["ok"],
-        outcome=told.get("outcome", ""),
-        error=told.get("error", ""),
-        attempts=told.get("attempts", 1),
-        task=told.get("task", ""),
-        time_ms=told.get("time_ms", 0),
-        until_ms=told.get("until_ms", 0),
+        tool=payload["tool"],
+        arguments=payload["arguments"],
+        ok=payload["ok"],
+        outcome=payload.get("outcome", ""),
+        error=payload.get("error", ""),
+        attempts=payload.get("attempts", 1),
+        task=payload.get("task", ""),
+        time_ms=payload.get("time_ms", 0),
+        until_ms=payload.get("until_ms", 0),
     )

@@ -1,4 +1,4 @@
-"""The text of a trail as it grows: lines are appended unread, and the oldest are cut off once it is too long."""
+"""The text of a trail: lines are appended without parsing it, and the oldest are cut once it is too long."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from gatechart.graph.signals import Signals
 from gatechart.values.frozen import value
 from gatechart.values.trail import Trail
 
-_PARTS: Final = 4  # of the lines that are kept, one part at a time is cut off
+_PARTS: Final = 4  # a cut removes one of this many parts of the lines
 
-_LARGEST: Final = 4  # bytes of a character, at most
+_LARGEST: Final = 4  # maximum bytes of a character
 
 
 @value
 class Bounds:
-    """How long the text of a trail may get."""
+    """Limits of a trail's text."""
 
     states: int  # moves that are kept
     calls: int  # calls that are kept
     most_bytes: int
-    most_appended: int  # lines after which it is cut
-    surely_short: int  # characters up to which it has no more bytes than it may have
+    most_appended: int  # lines appended before the text is cut
+    surely_short: int  # characters that cannot exceed `most_bytes`, whatever they are
 
 
 def bounds_of(terms: Signals) -> Bounds:
-    """Return the bounds of the text of trails that are kept on these terms."""
+    """Return the bounds of a trail's text under these terms."""
     most_appended = (terms.states + terms.calls) // _PARTS
     return Bounds(terms.states, terms.calls, terms.most_bytes, most_appended, terms.most_bytes // _LARGEST)
 
 
 def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, int]:
-    r"""Return the text of a trail with lines at its end, and how many were appended since it was last shortened.
+    r"""Append lines to the text of a trail. Return the text, and the number of lines appended since its last cut.
 
-    added: the lines, each with its end. count: of the lines.
+    added: the lines, each with its end. count: number of lines.
 
-    It is shortened once it is longer than the signals allow, or when a quarter as many lines were appended as are kept:
-    a store writes the whole text with each turn, so what nobody looks at any more costs.
+    The text is cut once it is longer than the signals allow, or once the appended lines exceed a quarter of the lines
+    kept: a store writes the whole text with each turn, so lines that no detector reads any more cost time.
 
     >>> from gatechart.values.trail import Trail
     >>> grown(Trail("mA\n"), "mB\nmC\n", 2, bounds_of(Signals((), states=2, most_bytes=8)))
@@ -53,12 +53,12 @@ def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, in
 
 
 def _cut(text: str, bounds: Bounds) -> str:
-    """Return the newest lines: as many moves and calls as are kept, in at most three quarters of the bytes allowed.
+    """Return the newest lines: the moves and calls to keep, in at most three quarters of the bytes allowed.
 
-    A quarter is left, so that the next turns do not cut again.
+    A quarter stays free, so that the next turns do not cut again.
     """
     most, count = bounds.most_bytes * 3 // 4, text.count("\n")
-    if text[0] == "m" and text.count("\nm") == count - 1:  # moves alone, as nearly always, and far quicker
+    if text[0] == "m" and text.count("\nm") == count - 1:  # only moves: the usual case, and far quicker
         text = text.split("\n", count - bounds.states)[-1] if count > bounds.states else text
     else:
         text = _newest_of_each_kind(text, bounds)
@@ -70,17 +70,17 @@ def _cut(text: str, bounds: Bounds) -> str:
 
 
 def _newest_of_each_kind(text: str, bounds: Bounds) -> str:
-    left = {"c": bounds.calls}
+    remaining = {"c": bounds.calls}
     kept = []
     for line in reversed(_lines(text)):
-        left[line[0]] = rest = left.get(line[0], bounds.states) - 1
-        if rest >= 0:
+        remaining[line[0]] = count_left = remaining.get(line[0], bounds.states) - 1
+        if count_left >= 0:
             kept.append(line)
     return _joined(reversed(kept))
 
 
 def _lines(text: str) -> list[str]:
-    return text.split("\n")[:-1]  # and not splitlines: what was said may have other ends of lines in it
+    return text.split("\n")[:-1]  # not splitlines, because messages may contain other line separators
 
 
 def _joined(lines: Iterable[str]) -> str:

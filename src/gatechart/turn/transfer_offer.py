@@ -1,4 +1,4 @@
-"""The transfers that a state offers to a model now: tools, and what the model is told. Pure."""
+"""The transfers that a state offers to a model now: tools, and a text for the model. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LONGEST_TEXT: Final = 8_000
 """Maximum length of the text for the model, in characters."""
 
 _REASON: Final = {"type": "string", "description": "Why this is the next step."}
-_SUMMARY: Final = {"type": "string", "description": "What whoever goes on there needs to know.", "default": ""}
+_SUMMARY: Final = {"type": "string", "description": "What the target needs to know to continue.", "default": ""}
 
 
 @value
@@ -42,15 +42,15 @@ class TransferOffer:
     """The transfers that a model can choose among: `work.transfer_tools()` returns it."""
 
     state: StateName
-    tools: ToolBox  # a tool for each target allowed now; none if no transfer is left, or if the state has none
-    text: str  # for the model: what led here, what came of earlier choices, what is left; empty if the state has none
+    tools: ToolBox  # a tool for each target allowed now; empty if no choice is left, or if the state has no transfers
+    text: str  # for the model: cause of entry, earlier choices and results, choices left; empty without transfers
     left: int  # choices left, this one included
     targets: Mapping[str, To]  # by the name of their tool
 
     def takes(self, to: To) -> Takes:
-        """Return what the tool of an offered target takes."""
-        (found,) = (each.takes for each in self.tools if each.name == to.tool)
-        return found
+        """Return the arguments that the tool of an offered target takes."""
+        (match,) = (tool.takes for tool in self.tools if tool.name == to.tool)
+        return match
 
     def openai(self) -> list[dict[str, Any]]:
         """Return the tools in the shape of OpenAI's chat completions."""
@@ -62,7 +62,7 @@ class TransferOffer:
 
 
 def offer_of(graph: AnyGraph, snapshot: Snapshot, state: StateName, now: datetime, doors: Doors) -> TransferOffer:
-    """Return what a state offers now. Targets whose guards say no are left out; at zero, all of them."""
+    """Return the transfers that a state offers now, without targets whose guards refuse. None are left at zero."""
     transfers = graph.nodes[state].transfers
     if transfers is None:
         return TransferOffer(state, ToolBox(), "", 0, {})
@@ -71,7 +71,7 @@ def offer_of(graph: AnyGraph, snapshot: Snapshot, state: StateName, now: datetim
 
 @value
 class _Offering:
-    """The offer of one state, while it is made."""
+    """Builds the offer of one state."""
 
     graph: AnyGraph
     snapshot: Snapshot
@@ -89,7 +89,7 @@ class _Offering:
         return TransferOffer(self.state, tools, text, remaining, {to.tool: to for to in allowed})
 
     def denial(self, to: To, now: datetime) -> str | None:
-        """Return why a target is not allowed now; None if it is, as far as its guard can tell."""
+        """Return why a target is not allowed now; None if its guard allows it, or cannot decide yet."""
         asked = possible(self.graph, self.snapshot, to.event, None, now).transitions
         if not asked or asked[0].agrees is not Agrees.NO:
             return None
@@ -100,10 +100,10 @@ class _Offering:
         target = door if to.at else self.graph.nodes.get(to.name)
         described = to.description or (target.description if target else "")
         takes = Described(JsonSchema(json.dumps(self.schema(to, door))))
-        return Tool(to.tool, description=described or f"Go on at {to.key}.", function=_refuse_call, takes=takes)
+        return Tool(to.tool, description=described or f"Continue at {to.key}.", function=_refuse_call, takes=takes)
 
     def schema(self, to: To, door: EntryPoint | None) -> dict[str, Any]:
-        """Return the JSON Schema of a tool's arguments: reason, summary, and what the target takes."""
+        """Return the JSON Schema of a tool's arguments: reason, summary, and the target's own arguments."""
         none: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
         if not self.transfers.arguments:
             return none
@@ -113,7 +113,7 @@ class _Offering:
         return {**none, "properties": properties, "required": ["reason", *own.get("required", ())], **more}
 
     def told(self, remaining: int) -> Iterator[str]:
-        """Yield what the model is shown, a line each."""
+        """Yield the lines of the text for the model."""
         count = count_of(self.snapshot.transfers, self.state)
         if count.entered_by:
             yield f"What led here: {count.entered_by}"
@@ -128,7 +128,7 @@ class _Offering:
             yield f"No transfer is left; the next step after your answer is {self.transfers.otherwise}."
 
     def status(self) -> str:
-        """Describe the state of the task: as the chart does, or by what a conversation says of itself."""
+        """Describe the status of the task: with the chart's function, or from the fields of a conversation."""
         context = read_only_context(self.graph.context, self.snapshot.context_text)
         if self.transfers.status is not None:
             with contained():
@@ -148,14 +148,14 @@ def _schema_of(to: To, door: EntryPoint | None) -> dict[str, Any]:
     if door is None or door.takes is None or issubclass(door.takes, HandoffPacket):
         return {}
     whole = door.takes.model_json_schema(by_alias=False)
-    asked = {name: each for name, each in whole.get("properties", {}).items() if name in door.entities}
-    required = [name for name in whole.get("required", ()) if name in asked]
-    return whole | {"properties": asked, "required": required}
+    properties = {name: schema for name, schema in whole.get("properties", {}).items() if name in door.entities}
+    required = [name for name in whole.get("required", ()) if name in properties]
+    return whole | {"properties": properties, "required": required}
 
 
 def _visit_line(visit: Visit) -> str:
-    said = f", said {visit.said}" if visit.said else ""
-    return f"{visit.target}: chosen at {visit.time:%Y-%m-%d %H:%M} UTC{said}"
+    reply = f", said {visit.said}" if visit.said else ""
+    return f"{visit.target}: chosen at {visit.time:%Y-%m-%d %H:%M} UTC{reply}"
 
 
 def _refusal_line(count: TransferCount) -> Iterator[str]:
@@ -164,4 +164,4 @@ def _refusal_line(count: TransferCount) -> Iterator[str]:
 
 
 def _refuse_call(**_: Any) -> None:
-    raise TypeError("a transfer is no function; choose it with `await work.transfer(name, arguments)`")
+    raise TypeError("a transfer is not a function; choose it with `await work.transfer(name, arguments)`")

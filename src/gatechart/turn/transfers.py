@@ -1,4 +1,4 @@
-"""The counts of transfers as turns change them: choices made, choices refused, and what came back. Pure."""
+"""Update the counts of transfers in a turn: choices made, choices refused, and their results. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gatechart.values.names import StateName
 from gatechart.values.transfers import TRANSFER, TransferCount, TransferCounts, Visit
 
 MOST_VISITS: Final = 8
-"""How many of a state's choices are kept, each with what came back."""
+"""Number of a state's choices that are kept, each with its reply."""
 
 LONGEST_SAID: Final = 1_000  # characters of an event in a line
 
-_TELLING: Final = ("result", "message", "details", "arguments")  # of the framework's payloads, what they are about
+_TELLING: Final = ("result", "message", "details", "arguments")  # main fields of the framework's payloads
 
 
 def counted(
@@ -30,18 +30,18 @@ def counted(
 ) -> TransferCounts:
     """Return the counts after a microstep.
 
-    explanations: of guards that said no, which are the reasons where a choice is refused.
+    explanations: given by guards that returned false. They are the reasons if a choice is refused.
     """
-    after = {each.state: each for each in counts}
+    after = {count_before.state: count_before for count_before in counts}
     for state in graph.choosing:
         count = before = after.get(state) or TransferCount(state)
         if plan.taken and _is_reset(graph, state, event):
             count = replaced(count, taken=0)
         for edge in plan.taken:
             if edge.role is not None and edge.source == state:
-                count = _chosen(count, edge, event, explanations)
+                count = _after_choice(count, edge, event, explanations)
         if state in plan.entries:
-            count = _entered(count, event)
+            count = _after_entry(count, event)
         if count is not before:
             after[state] = count
     return tuple(after.values())
@@ -49,10 +49,10 @@ def counted(
 
 def _is_reset(graph: AnyGraph, state: StateName, event: Event) -> bool:
     transfers = graph.nodes[state].transfers
-    return transfers is not None and any(matches(each, event.name) for each in transfers.resets_on)
+    return transfers is not None and any(matches(pattern, event.name) for pattern in transfers.resets_on)
 
 
-def _chosen(count: TransferCount, edge: Edge, event: Event, explanations: Sequence[str]) -> TransferCount:
+def _after_choice(count: TransferCount, edge: Edge, event: Event, explanations: Sequence[str]) -> TransferCount:
     match edge.role:
         case TransferRole.CHOSEN:
             visits = (*count.visits, Visit(edge.to, event.time))[-MOST_VISITS:]
@@ -65,21 +65,21 @@ def _chosen(count: TransferCount, edge: Edge, event: Event, explanations: Sequen
             return count
 
 
-def _entered(count: TransferCount, event: Event) -> TransferCount:
-    told = told_by(event)
+def _after_entry(count: TransferCount, event: Event) -> TransferCount:
+    summary = told_by(event)
     visits = count.visits
     if visits and not visits[-1].said:
-        visits = (*visits[:-1], replaced(visits[-1], said=told))
-    return replaced(count, entered_by=told, refused="", why="", visits=visits)
+        visits = (*visits[:-1], replaced(visits[-1], said=summary))
+    return replaced(count, entered_by=summary, refused="", why="", visits=visits)
 
 
 def reentered(counts: TransferCounts) -> TransferCounts:
-    """Return the counts of an agent whose states are entered anew without an event, as by a rollback."""
-    return tuple(replaced(each, refused="", why="") for each in counts)
+    """Return the counts of an agent whose states are entered again without an event, for example by a rollback."""
+    return tuple(replaced(count, refused="", why="") for count in counts)
 
 
 def told_by(event: Event) -> str:
-    """Return what an event says, in a line: its name, and the part of its payload that it is about."""
+    """Summarise an event in one line: its name, and the main part of its payload."""
     payload = event.payload
     about: Any = next((payload[name] for name in _TELLING if payload.get(name)), None)
     if about is None and not event.name.startswith(TRANSFER):

@@ -98,7 +98,7 @@ class Failure:
 
 
 def refusal_raised(refused: Event, refusal: Refusal) -> Raised:
-    """Return the event `error.refused` that tells which event a turn refuses, and why."""
+    """Return the event `error.refused`, which contains the refused event and the reason."""
     payload = {
         "event": refused.name,
         "payload": refused.payload,
@@ -135,7 +135,7 @@ def own_copy(event: Event) -> Event:
 
 
 class TurnLog:
-    """The requests of a turn so far, for the framework to carry out. Actions add to it by the methods of `Turn`."""
+    """The requests of a turn so far, for the framework to carry out. Actions add to it through `Turn`."""
 
     __slots__ = (
         "active",
@@ -151,15 +151,15 @@ class TurnLog:
     )
 
     def __init__(self, left: tuple[StateName, ...] = ()) -> None:
-        self.left = left  # leaves in which the turn began
+        self.left = left  # leaves that were active when the turn started
         self.active: frozenset[StateName] = frozenset()  # active states, not only leaves, at the current action
         self.raised: deque[Raised] = deque()  # events for later microsteps
         self.asked: list[Send | Timer | CancelTimer | Offer] = []  # effects requested so far
         self.awaits: dict[str, tuple[tuple[StateName, ...], str]] = {}  # waiting states and invokes, by handoff
         self.concluded: dict[str, tuple[Effect, ...]] = {}  # ends of handoffs, by handoff id
-        self.signal: Event | None = None  # that the chart answers at the end of the turn
-        self.progressed: list[str] = []  # what actions said of progress
-        self.selectors: Mapping[str, Any] = {}  # functions of the graph with which targets are chosen, by name
+        self.signal: Event | None = None  # the signal that the chart answers at the end of the turn
+        self.progressed: list[str] = []  # progress reported by actions
+        self.selectors: Mapping[str, Any] = {}  # the graph's functions for choosing targets, by name
         self.steps = 0  # steps taken by content of a document, see gatechart.contrib.scxml
 
 
@@ -173,7 +173,7 @@ class Turn(Generic[ServicesT]):
     event: the event of the turn.
     services: as given to `Runtime.open`.
     graph: name of the agent's graph.
-    handoffs: those in which the agent takes part when the turn begins.
+    handoffs: the agent's open handoffs when the turn starts, on either side.
     context: the agent's context, as changed by actions so far.
     """
 
@@ -205,7 +205,7 @@ class Turn(Generic[ServicesT]):
 
     @property
     def active(self) -> frozenset[StateName]:
-        """States that are active as the action runs, including the ancestors of the leaves."""
+        """States that are active while the action runs, including the ancestors of the leaves."""
         return self._log.active
 
     @property
@@ -297,55 +297,55 @@ class Turn(Generic[ServicesT]):
         `handoff.failed` or `handoff.expired`, with the id as `handoff` in its payload. Leaving that state earlier
         withdraws the offer.
 
-        to, at: the graph and one of its entry points; or `Best(...)` alone, and the target is chosen after the turn. If
-            it uses functions, they are those of a `Handoff(Best(...))` that the graph declares.
+        to, at: the graph and one of its entry points; or `Best(...)` alone, and the target is chosen after the turn.
+            Functions that it uses must belong to a `Handoff(Best(...))` that the graph declares.
         agent: an existing agent of the graph; a new one if None.
-        packet: what is handed on; built from the context if None.
+        packet: the work; built from the context if None.
         reason: the packet's if None.
         mode: "transfer" gives the work away, "delegate" waits for its result.
         deadline: for the acceptance of a transfer, or for the result of a delegation; a delay or an aware datetime.
         fallbacks: what to try if the offer is rejected or would close a loop.
-        achieved: what this agent has done, which distinguishes a return from a loop.
-        progressed: decides, if the graph has had the work before, whether the agents since then made progress; by
-            default, whether one of them says so. A choice takes the default.
+        achieved: the results of this agent, which distinguish a return from a loop.
+        progressed: if the graph had the work before, decides whether the agents since then made progress; by default,
+            whether one of them has set `achieved`. A choice of the target uses the default.
         transcript: whether the packet's conversation also gets the messages of the agent's model loops. A `packet` that
             leaves the context's messages out stays without a conversation.
 
-        An agent is one piece of work: when its transfer is accepted, transfers that it accepted itself count as handed
+        An agent is one unit of work: when its transfer is accepted, transfers that it accepted itself count as handed
         on, and delegations to it count as failed if it ends then. It can complete a delegation before that. Raises
         PayloadError, UnknownSelectorError, FrameworkAgentError for a target that belongs to gatechart itself, and later
         HandoffNotAwaitedError if the turn ends in a final state.
         """
         best, target, door, peer = self._target(to, at, agent)
-        wanted, why = checked_mode(mode), None if reason is None else checked_reason(reason)
-        words = checked_words(achieved, "achieved")
+        handoff_mode, given_reason = checked_mode(mode), None if reason is None else checked_reason(reason)
+        achieved_text = checked_words(achieved, "achieved")
         if fallbacks is not None:
             self._check_selections(fallbacks.selections)
-            check_targets([text for each in fallbacks.targets for text in (each.graph, each.at, each.agent)])
-            for each in fallbacks.targets:
-                check_not_framework(each.agent, graph=each.graph)
+            check_targets([text for step in fallbacks.targets for text in (step.graph, step.at, step.agent)])
+            for step in fallbacks.targets:
+                check_not_framework(step.agent, graph=step.graph)
         if packet is not None:  # `model_copy` checks nothing
             check_finite_payload(packet, CHOOSING if best else f"{OFFERED}{door}")
-        step, content = self._step(words), packet or self._packet()
+        own_step, content = self._step(achieved_text), packet or self._packet()
         ids = self.random
-        made = stamped(
+        stamped_packet = stamped(
             content,
-            reason=why,
+            reason=given_reason,
             to=target,
             at=door,
             agent=peer,
-            mode=wanted,
+            mode=handoff_mode,
             due=deadline_of(deadline, self.event.time),
             fallbacks=fallbacks,
             best=best,
-            step=step,
-            taken=next((each for each in reversed(self.handoffs) if each.side is Side.TOOK), None),
+            step=own_step,
+            taken=next((known for known in reversed(self.handoffs) if known.side is Side.TOOK), None),
             tried=() if best is None else tried_before(self.event),
             ids=ids,
         )
         lacks = transcript and not self._omits_conversation(content)
-        self._log.asked += offers_of(made, self.event.time, ids, progressed, lacks_transcripts=lacks)
-        return made.handoff_id
+        self._log.asked += offers_of(stamped_packet, self.event.time, ids, progressed, lacks_transcripts=lacks)
+        return stamped_packet.handoff_id
 
     def _omits_conversation(self, packet: HandoffPacket) -> bool:
         """Return whether a packet was built without the messages of the context."""
@@ -354,7 +354,7 @@ class Turn(Generic[ServicesT]):
     def _target(
         self, to: Name | AnyGraph | Best, at: Name, agent: AgentId | None
     ) -> tuple[Best | None, str, str, AgentId | None]:
-        """Return what chooses the target, or else its graph, entry point and agent, as checked."""
+        """Check the target, and return its selection, or else its graph, entry point and agent."""
         if not isinstance(to, Best):
             target, door = to if type(to) is str else graph_name(to), raised_name(at)
             check_targets([target], "handoff")
@@ -363,7 +363,9 @@ class Turn(Generic[ServicesT]):
                 check_not_framework(peer, graph=target)
             return None, target, door, peer
         if at or agent is not None:
-            raise PayloadError("handoff", ("its target is chosen, and it has at= or agent=",), "Best(...) alone")
+            raise PayloadError(
+                "handoff", ("its target is to be chosen, but at= or agent= names one",), "Best(...) alone"
+            )
         self._check_selections([to])
         return to, "", "", None
 
@@ -379,7 +381,7 @@ class Turn(Generic[ServicesT]):
         return with_finding(packet, event.name, event.payload) if is_found else packet
 
     def _step(self, achieved: str) -> PathStep:
-        """Return the agent's own step on the path of the work that it hands on."""
+        """Return the agent's step for the path of the work that it hands on."""
         return PathStep(
             agent=self.agent_id,
             graph=self.graph,
@@ -401,17 +403,16 @@ class Turn(Generic[ServicesT]):
         self._conclude(handoff, HandoffStatus.FAILED, checked_words(details, "details"), None)
 
     def _conclude(self, handoff: str, status: HandoffStatus, details: str, result: Payload | None) -> None:
-        taken = {
-            each.id: each for each in self.handoffs if each.side is Side.TOOK and each.id not in self._log.concluded
-        }
-        if handoff not in taken:
-            raise UnknownHandoffError(self.agent_id, handoff, tuple(taken))
-        self._log.concluded[handoff] = conclusion(taken[handoff], status, details, result)
+        own = (known for known in self.handoffs if known.side is Side.TOOK)
+        accepted = {known.id: known for known in own if known.id not in self._log.concluded}
+        if handoff not in accepted:
+            raise UnknownHandoffError(self.agent_id, handoff, tuple(accepted))
+        self._log.concluded[handoff] = conclusion(accepted[handoff], status, details, result)
 
     def progressed(self, by: str = "") -> None:
-        """Tell the signals of the graph that the agent gets on with its work.
+        """Report progress of the agent's work to the signals of the graph.
 
-        by: what was done, such as the id of a task. Raises PayloadError if no store can keep the text.
+        by: the completed part, such as the id of a task. Raises PayloadError if no store can keep the text.
         """
         self._log.progressed.append(checked_words(by, "progressed"))
 

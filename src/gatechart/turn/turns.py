@@ -1,7 +1,7 @@
 """Whole turns: from a snapshot and an event to the record that a store commits.
 
-The context is read from the snapshot's text, changed by the actions, and written into the next snapshot. So a turn that
-is refused or fails has nothing to undo, and a restored agent continues as if it had never stopped.
+A turn reads the context from the snapshot's text, actions change it, and the turn writes it into the next snapshot. So
+a refused or failed turn has nothing to undo, and a restored agent continues as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from gatechart.turn.recurring import first_timers, is_skipped, recurrence_of, se
 from gatechart.turn.savepoint import Savepoint
 from gatechart.turn.trail_mail import is_late
 from gatechart.turn.turn_context import Turn, log_of, one_line, own_copy, told
-from gatechart.turn.undoing import go_on
+from gatechart.turn.undoing import resume_escape
 from gatechart.values.agents import Event, GuardError, Outcome, Refusal, RefusalReason, Refused, Snapshot, Status
 from gatechart.values.commits import TurnRecord
 from gatechart.values.effects import Cancel, CancelAll, Effect, Send, StartInvoke, Timer
@@ -75,7 +75,7 @@ _UNDONE: Final = (
 )
 
 MOST_DEFERRED: Final = 100
-"""How many events an agent can defer at a time."""
+"""Maximum number of events that an agent can defer at a time."""
 
 
 async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | Outcome:
@@ -106,7 +106,7 @@ async def take_turn(graph: AnyGraph, previous: Snapshot, event: Event, services:
 
 
 def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event, Any] | Refusal:
-    """Return the event as the agent takes it, with its payload as its declared type reads it; or why it is refused."""
+    """Return the admitted event, and its payload parsed as its declared type; or the refusal of the event."""
     if previous.status is not Status.ACTIVE:
         return Refusal(RefusalReason.AGENT_ENDED, previous.configuration, ())
     if graph.is_framework or event.name.startswith(FRAMEWORK):
@@ -123,15 +123,15 @@ def _admitted(graph: AnyGraph, previous: Snapshot, event: Event) -> tuple[Event,
 
 
 def _is_told(graph: AnyGraph, event: Event) -> bool:
-    """Whether the chart hears that the event is refused. Events of the framework were not sent by anybody."""
+    """Return whether the refusal is reported to the chart. Events of the framework have no sender to report to."""
     return graph.on_refusal is OnRefusal.EVENT and not is_reserved(event.name)
 
 
 async def take_trail_mail(graph: AnyGraph, previous: Snapshot, event: Event, services: Any = None) -> TurnRecord | None:
-    """Write into the trail what an event tells it, and let the chart answer a signal that fires by it.
+    """Write the entries of trail mail into the trail, and let the chart answer a signal that fires.
 
-    What an invoke told in a state that was left since is written, and makes nothing fire: that work is over. Return
-    None if the agent has ended or its graph has no signals: then there is nothing to write.
+    A report of an invoke whose state was left since is written, but fires no signal, because that work is over. Return
+    None if the agent has ended or its graph has no signals.
     """
     if previous.status is not Status.ACTIVE or graph.signals_at(previous.trail.entry_point) is None:
         return None
@@ -167,14 +167,14 @@ async def begin(
 
 
 def committed_context(graph: StateTransitionGraph[ContextT], snapshot: Snapshot) -> ContextT:
-    """Return the context that the snapshot holds. Raises IncompatibleGraphError if the graph's type cannot read it."""
+    """Read the context from the snapshot. Raises IncompatibleGraphError if the graph's context type cannot parse it."""
     kept = graph.contexts.take(snapshot.agent_id, snapshot.context_text)
     if kept is not None:
         return kept
     try:
         return read_context(graph.context, snapshot.context_text)
     except ValidationError as error:
-        problem = f"its context is no {graph.context.__name__}: {'; '.join(problems_of(error))}"
+        problem = f"its context is not a valid {graph.context.__name__}: {'; '.join(problems_of(error))}"
         raise IncompatibleGraphError(snapshot.agent_id, graph.name, problem) from error
 
 
@@ -191,7 +191,7 @@ def entry_fields(graph: AnyGraph, entry: EntryPoint, payload: BaseModel | None) 
 
 
 def beginning_context(graph: StateTransitionGraph[ContextT], entry: EntryPoint, fields: Mapping[str, Any]) -> ContextT:
-    """Build the context with which an agent begins. Raises PayloadError if the fields do not make a valid one."""
+    """Build the initial context of an agent. Raises PayloadError if the fields do not form a valid context."""
     try:
         return new_context(graph.context, fields)
     except ValidationError as error:
@@ -200,7 +200,7 @@ def beginning_context(graph: StateTransitionGraph[ContextT], entry: EntryPoint, 
 
 def _no_beginning(graph: AnyGraph, entry: EntryPoint, problems: tuple[str, ...], raised: str = "") -> PayloadError:
     kind = graph.context
-    taker = f"the context that entry point {entry.name!r} of {graph.name!r} begins with"
+    taker = f"the initial context at entry point {entry.name!r} of {graph.name!r}"
     return PayloadError(taker, problems, f"{kind.__name__}({describe_fields(kind)})", raised)
 
 
@@ -231,9 +231,9 @@ async def completed(
     replied: str = "",
     entry_point: str = "",
 ) -> TurnRecord:
-    """Notice what a turn shows, let the chart answer it, and build the record. Raises as `recorded` does.
+    """Evaluate the signals of a turn, let the chart answer one, and build the record. Raises what `recorded` raises.
 
-    An answer that raises is undone alone. entry_point: at which the agent begins in this turn, or takes over work.
+    If the answer raises, only the answer is undone. entry_point: where the agent starts or accepts work in this turn.
     """
     graph = macrostep.graph
     if not graph.has_signals:
@@ -244,7 +244,7 @@ async def completed(
         macrostep.trail = Trail(entry_point=entry_point, is_timed=kept.is_timed, escapes=escapes)
     fired = notice(macrostep, previous)
     if macrostep.trail.escapes.undoing:
-        fired = go_on(macrostep, fired)
+        fired = resume_escape(macrostep, fired)
     if fired is not None:
         savepoint = Savepoint(macrostep)
         try:
@@ -262,10 +262,10 @@ async def completed(
 
 
 async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
-    """Have the chart answer a signal."""
+    """Let the chart answer a signal."""
     signal, leaves = Event(f"{SIGNAL}{fired.signal}", fired.payload, macrostep.turn.now), macrostep.configuration
     is_taken = await macrostep.answer(signal)
-    if fired.reaction is Reaction.ESCAPING:  # it has asked already
+    if fired.reaction is Reaction.ESCAPING:  # the escape was requested already
         is_asked = True
         if UNDOING not in macrostep.configuration:
             macrostep.trail = replaced(macrostep.trail, escapes=macrostep.trail.escapes.interrupted)
@@ -278,7 +278,7 @@ async def _answer(macrostep: Macrostep, fired: FiredSignal) -> None:
 
 
 def _of_answer(error: BaseException) -> BaseException:
-    """Return an error of the answer to a signal, which says that no more than the answer is undone."""
+    """Return the error of an answer to a signal, reworded to say that only the answer is undone."""
     if isinstance(error, ActionFailedError | ContextInvalidError | MicrostepLimitError):
         return dataclasses.replace(error, undone="the answer")
     return error
@@ -307,12 +307,12 @@ def recorded(
     text = _text_after(macrostep, previous)
     escapes = macrostep.trail.escapes
     if previous is not None and escapes is not previous.trail.escapes:
-        is_attempt = escapes.count > previous.trail.escapes.count  # with which the trail has begun anew
+        is_attempt = escapes.count > previous.trail.escapes.count  # an attempt has reset the trail
         since = previous.trail.text if is_attempt else macrostep.trail.text
         macrostep.log.asked.extend(judgements(previous, escapes, since, macrostep.configuration))
     for state in () if macrostep.is_final else macrostep.attended:  # a final state that contains states may end at once
         delegate(graph, state, turn)
-    # A plain turn ends no state and requests nothing: entry versions and status stay.
+    # A plain turn ends no state and requests no effects, so entry versions and status stay.
     is_plain = not (macrostep.left or macrostep.attended or macrostep.log.asked or macrostep.is_final)
     standing = NO_HANDOFFS
     if turn.handoffs or macrostep.log.asked:
@@ -353,7 +353,7 @@ def recorded(
 def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
     """Return the turn's effects: ends for the states left, starts for the states entered, and requests of actions.
 
-    An agent that has ended keeps no timers and invokes; what it sent to others leaves all the same.
+    An agent that has ended keeps no timers and invokes, but its messages to other agents are sent.
     """
     if macrostep.is_final:
         others = [effect for effect in macrostep.log.asked if isinstance(effect, Send)]
@@ -365,7 +365,7 @@ def effects_of(macrostep: Macrostep) -> tuple[Effect, ...]:
 
 
 def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]:
-    """Return the effects that start with the entry of a state: its timers and invokes."""
+    """Return the effects that start when a state is entered: its timers and invokes."""
     node = graph.nodes[state]
     timers = [Timer(event, now + timedelta(seconds=delay_s), {}, state) for event, delay_s in node.timers]
     invokes = [StartInvoke(state, invoke.id) for invoke in node.invokes if not invoke.agent]
@@ -373,15 +373,15 @@ def beginnings(graph: AnyGraph, state: StateName, now: datetime) -> list[Effect]
 
 
 def delegate(graph: AnyGraph, state: StateName, turn: Turn, under_way: Collection[str] = ()) -> None:
-    """Offer work to the agents that the state invokes. under_way: ids of invokes that run already."""
+    """Offer work to the agents that the state invokes. under_way: ids of invokes that are running already."""
     for invoke in graph.nodes[state].invokes:
         if invoke.agent and invoke.id not in under_way:
             packet = None if invoke.packet is None else invoke.packet(turn.context, turn.event)
             due, fallbacks = invoke.timeout_s, invoke.fallbacks
-            made = turn.handoff(
+            handoff_id = turn.handoff(
                 invoke.agent, at=invoke.at, packet=packet, mode=Mode.DELEGATE, deadline=due, fallbacks=fallbacks
             )
-            log_of(turn).awaits[made] = (state,), invoke.id
+            log_of(turn).awaits[handoff_id] = (state,), invoke.id
 
 
 def _entered(macrostep: Macrostep, before: EntryVersions) -> EntryVersions:
@@ -401,23 +401,23 @@ def _text_after(macrostep: Macrostep, previous: Snapshot | None) -> str:
     if isinstance(context, ConversationContext):
         context.identify()
     text, restored = rewritten(context, before, macrostep.turn.agent_id, macrostep.turn.event.name)
-    # Not that of a new agent: where many start, each would only push another one out. A validator may have built an
-    # object of another class.
+    # The cache skips new agents: if many start, each would only evict another. A validator may have built an object of
+    # another class.
     if previous is not None and type(restored) is macrostep.graph.context:
         macrostep.graph.contexts.keep(macrostep.turn.agent_id, text, restored)
     return text
 
 
 def deferred(snapshot: Snapshot, event: Event, *, repeat: bool = False) -> Outcome:
-    """Return the outcome of an event that is kept for a later state. repeat: it is kept already."""
+    """Return the outcome of an event that is deferred to a later state. repeat: whether it was deferred before."""
     at = snapshot
     return Outcome(event.name, at.configuration, at.version, at.status, repeat=repeat, deferred=True)
 
 
 def too_many_deferred(graph: AnyGraph, snapshot: Snapshot, event: Event) -> Outcome:
-    """Return the refusal of an event to be deferred by an agent that has deferred as many as it can.
+    """Return the refusal of an event to defer, for an agent that has reached `MOST_DEFERRED`.
 
-    It names no deferred events, because none would be deferred any more.
+    It lists no deferrable events, because the agent could not defer any of them.
     """
     accepts = accepted_events(graph, snapshot.configuration)
     return _refused(snapshot, event, Refusal(RefusalReason.DEFERRED_TOO_MANY, snapshot.configuration, accepts))

@@ -1,4 +1,4 @@
-"""Calls that are taken back before an agent goes back over them: into the state for that, and on from there."""
+"""Undo calls before an agent rolls back past them: enter the state for undoing, then continue the rollback."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _ENDED: Final = f"done.invoke.{UNDO}"
 _FAILED: Final = f"error.invoke.{UNDO}"
 
 
-def told_of(way: GoBack | EnterAt) -> Payload:
-    """Return a way back as JSON values, for when the calls on it are taken back."""
+def way_json(way: GoBack | EnterAt) -> Payload:
+    """Return the route of a rollback as JSON values, to resume it once its calls are undone."""
     if isinstance(way, GoBack):
         return {"version": way.version, "keep": list(way.keep)}
     return {"entry_point": way.entry_point, "payload": way.payload, "keep": list(way.keep)}
 
 
-def way_of(told: Payload) -> GoBack | EnterAt:
-    """Return the way back of what `told_of` returned."""
-    keep = tuple(told["keep"])
-    if "version" in told:
-        return GoBack(told["version"], keep)
-    return EnterAt(told["entry_point"], told["payload"], is_fresh=True, keep=keep)
+def way_from_json(stored: Payload) -> GoBack | EnterAt:
+    """Restore a route from the JSON values that `way_json` returned."""
+    keep = tuple(stored["keep"])
+    if "version" in stored:
+        return GoBack(stored["version"], keep)
+    return EnterAt(stored["entry_point"], stored["payload"], is_fresh=True, keep=keep)
 
 
-def go_on(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | None:
-    """Have the agent ask to go on with its way back once the calls are taken back. Return what then fires.
+def resume_escape(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | None:
+    """Have the agent request the rest of its rollback once its calls are undone. Return the signal that fires.
 
-    noticed: what fires in the turn anyway. If a call could not be taken back, that is a signal of its own: the agent
-    then asks for a way out of that, if a plan names the signal, and otherwise for the next way out of what was found
-    before. If something else led the agent away meanwhile, it forgets the way back.
+    noticed: the signal that fires in the turn anyway. A call that could not be undone fires a separate signal: the
+    agent then requests an escape for that signal, if a plan names it, and otherwise the next escape for the original
+    finding. If another event moved the agent out of the state for undoing, the agent drops the rollback.
     """
     trail, event = macrostep.trail, macrostep.turn.event
     escapes, then = trail.escapes, trail.escapes.then
@@ -55,33 +55,33 @@ def go_on(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | No
         return noticed
     fired = _failure(event, then["goes_on"]["strategy"])
     if fired is not None and _has_answer(macrostep, fired, then):
-        after, finding = with_asked(_passed_over(after, then), fired.signal)
-        told = {**fired.payload, "finding": finding.number, "leaves": then["leaves"]}
+        after, finding = with_asked(_skip_strategy(after, then), fired.signal)
+        request = {**fired.payload, "finding": finding.number, "leaves": then["leaves"]}
     else:
         after = after.with_finding(replaced(_finding(after, then), is_due=True))
-        told = {**then, "problem": "" if fired is None else fired.evidence[0]["problem"]}
-    macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, told))
+        request = {**then, "problem": "" if fired is None else fired.evidence[0]["problem"]}
+    macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, request))
     macrostep.trail = replaced(trail, escapes=after)
-    return noticed if fired is None else _together(fired, noticed)
+    return noticed if fired is None else _merged(fired, noticed)
 
 
-def _together(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
-    """Return a signal with what else fires in the turn among its others."""
+def _merged(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
+    """Add the other signals of the turn to a signal's `others`."""
     if noticed is None:
         return fired
-    also, others = noticed.payload, fired.others
-    return replaced(fired, others=(*others, also, *also.pop("others")))
+    noticed_payload, others = noticed.payload, fired.others
+    return replaced(fired, others=(*others, noticed_payload, *noticed_payload.pop("others")))
 
 
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
-    """Whether a plan names the signal. A way out of that signal itself which fails the same is but passed over."""
+    """Return whether a plan has strategies for the signal, and the failed escape was for another signal."""
     leaves = known_states(macrostep.graph, then["leaves"])
     answer = answer_to(macrostep.graph, leaves, fired.payload, macrostep.turn.services)
     return answer is not None and then["signal"] != fired.signal
 
 
-def _passed_over(escapes: Escapes, then: Payload) -> Escapes:
-    """Return the record with the strategy passed over whose calls could not be taken back."""
+def _skip_strategy(escapes: Escapes, then: Payload) -> Escapes:
+    """Mark the strategy as tried in the record of escapes, because its calls could not be undone."""
     finding = _finding(escapes, then)
     tried = dict.fromkeys((*finding.tried, then["goes_on"]["strategy"]))
     return escapes.with_finding(replaced(finding, tried=tuple(tried), is_due=False))
@@ -93,12 +93,12 @@ def _finding(escapes: Escapes, then: Payload) -> Finding:
 
 
 def _failure(event: Event, strategy: str) -> FiredSignal | None:
-    """Return the signal of a call that could not be taken back; None if all are. strategy: that of the way back."""
+    """Return the signal for a call that could not be undone; None if all were. strategy: the one that rolls back."""
     if event.name == _FAILED:
-        told = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
+        report = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
     else:
-        told = dict(event.payload["result"])
-    if not told["problem"]:
+        report = dict(event.payload["result"])
+    if not report["problem"]:
         return None
-    evidence = {"detector": "Undo", "strategy": strategy, "failures": 1, **told}
+    evidence = {"detector": "Undo", "strategy": strategy, "failures": 1, **report}
     return FiredSignal(UNDO_FAILED, Reason.TOOL_FAILURE, (evidence,), reaction=Reaction.ESCAPING)

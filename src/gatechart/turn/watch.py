@@ -1,4 +1,4 @@
-"""The signals of an entry point as turns use them: each detector once, signals in the order of their reasons."""
+"""The signals of an entry point, prepared for turns: each detector once, signals in the order of their reasons."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _ORDER: Final = (
     Reason.LOW_CONFIDENCE,
     Reason.LOOP_DETECTED,
 )
-"""Reasons, the one that goes first first; any other comes after them."""
+"""Reasons by precedence, highest first; other reasons follow."""
 
 _REFUSED: Final = Signal(ToolRefusals(), REFUSED_TOOL)
-_SAYING: Final = ("text", "message", "content")  # fields of events from outside in which somebody says something
+_SAYING: Final = ("text", "message", "content")  # fields with the message of an event from outside
 _WATCHES: Final = "watches"  # key of a graph's memo
 
 _Ask: TypeAlias = tuple[int, Callable[[str, Look], str], bool]
-"""The place of a detector, how it is asked, and whether it is while its slot is empty."""
+"""The index of a detector, its function, and whether to call it while its slot is empty."""
 
 
 class Watch:
-    """What the turns of agents that began at an entry point look for."""
+    """The signals and detectors for agents that started at an entry point."""
 
     __slots__ = (
         "_concerned",
@@ -70,67 +70,69 @@ class Watch:
     def __init__(self, graph: AnyGraph, terms: Signals, profile: Profile | None = None) -> None:
         self.terms = terms
         self.bounds = bounds_of(terms)
-        self.signals = tuple(sorted(terms.signals, key=_place_of))
-        self.detectors = tuple(walk([each.when for each in terms.signals]))
-        self.asking = tuple(each.of_entry_point(profile) for each in self.detectors)
+        self.signals = tuple(sorted(terms.signals, key=_rank_of))
+        self.detectors = tuple(walk([signal.when for signal in terms.signals]))
+        self.asking = tuple(detector.of_entry_point(profile) for detector in self.detectors)
         self.marks = "".join(map(_mark_of, self.detectors))
-        is_heard = any(each.sees & SAID for each in self.detectors)
-        # fields of which a payload that tells the trail of anything has at least one
+        is_heard = any(detector.sees & SAID for detector in self.detectors)
+        # each payload with an entry for the trail has at least one of these fields
         self.telling = frozenset((*FIELDS, *(fields_of(terms) if is_heard else ())))
         self.progress_states = graph.progress_states
         self.implies = not (graph.progress_states or terms.measure)  # whether a first entry to a state is progress
-        self.is_told = bool(graph.progress_states or terms.task or terms.measure)  # whether what it says is looked up
+        self.is_told = bool(
+            graph.progress_states or terms.task or terms.measure
+        )  # whether the chart can report progress
         self._moving = tuple(
-            (place, self.asking[place].after_move, is_woken) for place, _, is_woken in self._places_of(MOVED)
+            (index, self.asking[index].after_move, is_woken) for index, _, is_woken in self._asks_for(MOVED)
         )
         self._concerned: dict[int, tuple[_Ask, ...]] = {}  # by kinds of entries
-        self.timed = tuple(place for place, each in enumerate(self.detectors) if each.due_s is not None)
+        self.timed = tuple(index for index, detector in enumerate(self.detectors) if detector.due_s is not None)
 
     def slots_of(self, trail: Trail) -> tuple[str, ...]:
-        """Return the slots of the detectors. Those that are new since the trail was written begin anew."""
+        """Return the slots of the detectors. Detectors added since the trail was written get empty slots."""
         if trail.marks == self.marks:
             return trail.slots
         marks = (trail.marks[at : at + MARK] for at in range(0, len(trail.marks), MARK))
         kept = dict(zip(marks, trail.slots, strict=False))
-        return tuple(kept.get(_mark_of(each), "") for each in self.detectors)
+        return tuple(kept.get(_mark_of(detector), "") for detector in self.detectors)
 
     def begun(self, slots: tuple[str, ...], now: datetime) -> tuple[str, ...]:
-        """Return the slots of an agent at work: what counts time and remembers nothing counts from now on."""
-        counting = {place: self.asking[place].begun(now) for place in self.timed if not slots[place]}
-        return tuple(counting.get(place, slot) for place, slot in enumerate(slots)) if counting else slots
+        """Start the clocks of an agent at work: time-measuring detectors with an empty slot count from now on."""
+        counting = {index: self.asking[index].begun(now) for index in self.timed if not slots[index]}
+        return tuple(counting.get(index, slot) for index, slot in enumerate(slots)) if counting else slots
 
     def asked(self, slots: tuple[str, ...], look: Look) -> tuple[tuple[str, ...], FiredSignal | None]:
-        """Return the slots after a turn, and what fires by it; None if nothing does.
+        """Return the slots after a turn, and the signal that fires; None if none does.
 
-        A detector that raises keeps its slot: it must not break the turn.
+        A detector that raises keeps its slot, because it must not break the turn.
         """
         concerned = self._concerned.get(look.kinds)
         if concerned is None:
-            concerned = self._concerned[look.kinds] = self._places_of(look.kinds)
+            concerned = self._concerned[look.kinds] = self._asks_for(look.kinds)
         before, after, is_changed = slots, [*slots], False
-        for place, ask, is_woken in concerned:
-            slot = slots[place]
+        for index, ask, is_woken in concerned:
+            slot = slots[index]
             if not (slot or is_woken):
                 continue
             try:
-                after[place] = new = "" + ask(slot, look)  # raises unless it returned a text, as it must
-                held, holds = slot and slot[0] == HOLDS, new and new[0] == HOLDS
-                if not (held or holds):  # as nearly always
+                after[index] = new = "" + ask(slot, look)  # raises unless it returned a text
+                was_holding, is_holding = slot and slot[0] == HOLDS, new and new[0] == HOLDS
+                if not (was_holding or is_holding):  # the usual case
                     continue
-                is_anew = held and holds and self.asking[place].finds_anew(look)
+                is_anew = was_holding and is_holding and self.asking[index].finds_anew(look)
             except BaseException as error:
-                after[place] = slot
-                self._log_raised(place, look, error)
+                after[index] = slot
+                self._log_raised(index, look, error)
                 continue
-            if not (held and holds):
+            if not (was_holding and is_holding):
                 is_changed = True
             elif is_anew:
-                before, is_changed = (*before[:place], "", *before[place + 1 :]), True
+                before, is_changed = (*before[:index], "", *before[index + 1 :]), True
         kept = tuple(after)
         return kept, self._fired(before, kept, look) if is_changed else None
 
     def after_move(self, slots: tuple[str, ...], move: str, place: str) -> tuple[str, ...] | None:
-        """Return the slots after a turn that did no more than move the agent; None if detectors need a look at it."""
+        """Return the slots after a turn that only moved the agent; None if a detector needs a full look."""
         after = [*slots]
         for at, after_move, is_woken in self._moving:
             slot = slots[at]
@@ -141,66 +143,67 @@ class Watch:
                 after[at] = new
         return tuple(after)
 
-    def _places_of(self, kinds: int) -> tuple[_Ask, ...]:
-        """Return the detectors that entries of these kinds concern, each with its place."""
+    def _asks_for(self, kinds: int) -> tuple[_Ask, ...]:
+        """Return the detectors that see entries of these kinds, each with its index."""
         return tuple(
-            (place, each.after, _is_among(each.wakes, kinds))
-            for place, each in enumerate(self.asking)
-            if _is_among(each.sees, kinds)
+            (index, detector.after, _is_among(detector.wakes, kinds))
+            for index, detector in enumerate(self.asking)
+            if _is_among(detector.sees, kinds)
         )
 
-    def _log_raised(self, place: int, look: Look, error: BaseException) -> None:
+    def _log_raised(self, index: int, look: Look, error: BaseException) -> None:
         if not is_failure(error):
             raise error
-        facts = {"detector": repr(self.detectors[place]), "event": look.event.name}
+        facts = {"detector": repr(self.detectors[index]), "event": look.event.name}
         logger.warning("a detector raised: %(detector)s at %(event)s", facts, extra=facts, exc_info=error)
 
     def wait_s(self, slots: tuple[str, ...]) -> float | None:
-        """Return the seconds of work after which a detector must be asked again; None if none must."""
-        waits = [_remaining_s(self.detectors[place], slots[place]) for place in self.timed]
-        return min((each for each in waits if each is not None), default=None)
+        """Return the seconds of work until a detector must be evaluated again; None if none must."""
+        waits = [_remaining_s(self.detectors[index], slots[index]) for index in self.timed]
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def _fired(self, before: tuple[str, ...], after: tuple[str, ...], look: Look) -> FiredSignal | None:
-        """Return what fires: signals whose symptoms hold after a turn, and did not before; None if nothing does."""
-        held, holds = self._found(before), self._found(after)
-        came = [
-            each
-            for each in self.signals
-            if each.when.holds(holds.__contains__) and not each.when.holds(held.__contains__)
+        """Return the signals whose symptoms hold after a turn and did not before, as one; None if no signal fires."""
+        held, holds = self._holding(before), self._holding(after)
+        new_signals = [
+            signal
+            for signal in self.signals
+            if signal.when.holds(holds.__contains__) and not signal.when.holds(held.__contains__)
         ]
-        if not came:
+        if not new_signals:
             return None
-        found = {each: (asked, slot) for each, asked, slot in zip(self.detectors, self.asking, after, strict=True)}
-        first, *others = (_fired(each, found, look) for each in came)
+        asked = zip(self.detectors, self.asking, after, strict=True)
+        answers = {detector: (asking, slot) for detector, asking, slot in asked}
+        first, *others = (_fired(signal, answers, look) for signal in new_signals)
         return replaced(
-            first, others=tuple({k: v for k, v in each.payload.items() if k != "others"} for each in others)
+            first, others=tuple({k: v for k, v in other.payload.items() if k != "others"} for other in others)
         )
 
-    def _found(self, slots: tuple[str, ...]) -> set[Detector]:
-        return {each for each, slot in zip(self.detectors, slots, strict=True) if slot.startswith(HOLDS)}
+    def _holding(self, slots: tuple[str, ...]) -> set[Detector]:
+        return {detector for detector, slot in zip(self.detectors, slots, strict=True) if slot.startswith(HOLDS)}
 
 
 def fields_of(terms: Signals, event: EventName = "") -> tuple[str, ...]:
-    """Return the fields of payloads in which somebody says something. event: by which; empty for all events."""
+    """Return the payload fields that contain a message. event: the event's name; empty for all events."""
     if terms.said is None:
         return _SAYING
     return tuple(field for name, field in terms.said.items() if event in ("", name))
 
 
 def watch_of(graph: AnyGraph, entry_point: StateName) -> Watch | None:
-    """Return what agents that began at the entry point look for; None for nothing. Worked out once."""
+    """Return the watch for agents that started at the entry point; None if it has no signals. Memoized."""
     try:
-        found: Watch | None = graph.memo[_WATCHES][entry_point]
+        watch: Watch | None = graph.memo[_WATCHES][entry_point]
     except KeyError:
         terms = graph.signals_at(entry_point)
-        found = None if terms is None else Watch(graph, _with_refusals(graph, terms), _profile_of(graph, entry_point))
-        graph.memo.setdefault(_WATCHES, {})[entry_point] = found
-    return found
+        watch = None if terms is None else Watch(graph, _with_refusals(graph, terms), _profile_of(graph, entry_point))
+        graph.memo.setdefault(_WATCHES, {})[entry_point] = watch
+    return watch
 
 
 def _with_refusals(graph: AnyGraph, terms: Signals) -> Signals:
-    """Return the signals with one that notices refusals of circuit breakers, if a plan answers it and none does yet."""
-    if any(each.name == REFUSED_TOOL or _REFUSED.when in each.when.detectors for each in terms.signals):
+    """Add a signal for refusals of circuit breakers if a plan answers it and no signal detects them yet."""
+    if any(signal.name == REFUSED_TOOL or _REFUSED.when in signal.when.detectors for signal in terms.signals):
         return terms
     plans = (*(node.escape for node in graph.nodes.values()), graph.escape)
     is_answered = any(_answers_refusals(plan) for plan in plans if plan is not None)
@@ -212,32 +215,32 @@ def _answers_refusals(plan: EscapePlan) -> bool:
 
 
 def _profile_of(graph: AnyGraph, entry_point: StateName) -> Profile | None:
-    """Return the profile of an entry point; the graph's for a name that it does not have, as after a migration."""
+    """Return the profile of an entry point. A migration may have removed the name; then return the graph's profile."""
     return graph.profile_at(entry_point) if entry_point in graph.entry_points else graph.profile
 
 
 def _fired(signal: Signal, asked: Mapping[Detector, tuple[Detector, str]], look: Look) -> FiredSignal:
-    """Return a signal with the evidence of those of its detectors that have found something.
+    """Return a signal with the evidence of its detectors that hold.
 
-    asked: what was asked in the place of each, and its slot.
+    asked: by declared detector, the detector that was evaluated for it, and its slot.
     """
-    found = (asked[each] for each in walk([signal.when]) if asked[each][1].startswith(HOLDS))
-    return FiredSignal(signal.name, signal.reason, tuple(_evidence(each, slot, look) for each, slot in found))
+    holding = (asked[detector] for detector in walk([signal.when]) if asked[detector][1].startswith(HOLDS))
+    return FiredSignal(signal.name, signal.reason, tuple(_evidence(detector, slot, look) for detector, slot in holding))
 
 
 def _evidence(detector: Detector, slot: str, look: Look) -> Evidence:
-    """Return what a detector found. One that cannot say it fires all the same."""
-    kind = {"detector": type(detector).__name__}
+    """Return the evidence of a detector. A detector that fails to produce it fires all the same."""
+    detector_name = {"detector": type(detector).__name__}
     try:
-        return {**kind, **plain_payload(detector.evidence(slot, look), "evidence")}
+        return {**detector_name, **plain_payload(detector.evidence(slot, look), "evidence")}
     except BaseException as error:
         if not is_failure(error):
             raise
-        return {**kind, "problem": told(error)}
+        return {**detector_name, "problem": told(error)}
 
 
 def _remaining_s(detector: Detector, slot: str) -> float | None:
-    """Return the seconds until a detector must be asked again. One that cannot read its slot says so when asked."""
+    """Return the seconds until a detector must be evaluated again. If its slot is unreadable, evaluation reports it."""
     try:
         return detector.remaining_s(slot)
     except BaseException as error:
@@ -250,11 +253,11 @@ def _is_among(concern: int, kinds: int) -> bool:
     return concern == EVERY_TURN or bool(concern & kinds)
 
 
-def _place_of(signal: Signal) -> int:
+def _rank_of(signal: Signal) -> int:
     return _ORDER.index(signal.reason) if signal.reason in _ORDER else len(_ORDER)
 
 
 def _mark_of(detector: Detector) -> str:
-    """Return six hexadecimal digits that detectors which notice the same share, in every process."""
+    """Return six hexadecimal digits that equal detectors share in every process."""
     text = sub(r" at 0x[0-9a-fA-F]+", "", repr(detector))
     return f"{crc32(text.encode(errors='surrogatepass')):08x}"[:MARK]
