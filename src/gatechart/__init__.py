@@ -1,7 +1,7 @@
 """Agents driven by statecharts that have many doors: durable, typed, drawn.
 
-Each name is imported when it is first used, so that `import gatechart` is quick. What calls return is in
-`gatechart.results`, what they raise in `gatechart.errors`.
+Each name is imported when it is first used, so that `import gatechart` is quick. The results of calls are in
+`gatechart.results`, their errors in `gatechart.errors`.
 """
 
 from importlib import import_module
@@ -298,15 +298,15 @@ __all__ = [
 if not TYPE_CHECKING and find_spec("httpx") is None:
     __all__.remove("HttpClient")  # `from gatechart import *` must work without the extra
 
-if not TYPE_CHECKING:  # a type checker would take any other name for one of this package, of type Any
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name of this package, as type Any
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = import_module(f"{__name__}.{_HOMES[name]}")
-        found = home if name == _HOMES[name] else getattr(home, name)
-        globals()[name] = found  # asked once
-        return found
+        exported = home if name == _HOMES[name] else getattr(home, name)
+        globals()[name] = exported  # so that the next access skips this function
+        return exported
 
 
 def __dir__() -> list[str]:
