@@ -1,4 +1,4 @@
-"""The objects of circuit breakers: one for each, which keeps its state and gives out trials, and a list of them."""
+"""The objects of circuit breakers: one per breaker, which keeps its state and issues permits, and a list of them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Change: TypeAlias = Callable[[Breaker, Told, datetime], Admission | None]
 def breaker_object(config: ServiceConfig) -> VirtualObject:
     """Build the object of a circuit breaker; its key is the breaker's name.
 
-    Processes count the calls through a closed breaker themselves. The object takes the changes of state, and at
-    half-open it gives out the permits. Each handler answers with the breaker's record and the count of its changes.
+    Processes count the calls through a closed breaker themselves. The object records the changes of state, and issues
+    the permits when half-open. Each handler answers with the breaker's record and the count of its changes.
     """
     breakers = VirtualObject(config.names.breakers, **patience(config.terms.turn_s))
     for name in _CHANGES:
@@ -34,7 +34,7 @@ def breaker_object(config: ServiceConfig) -> VirtualObject:
 
     @breakers.handler("adopt")
     async def adopt(ctx: ObjectContext, told: Told) -> None:
-        """Take over what a database knew of a breaker that was moved here, unless it has been used here already."""
+        """Store the state that a database had of a moved breaker, unless the breaker has been used here already."""
         if await ctx.get("breaker", TEXT) is not None:
             return
         ctx.set("breaker", Breaker(ctx.key(), RECORD.validate_python(told)).write(), TEXT)
@@ -50,7 +50,7 @@ def _handler(config: ServiceConfig, call: str) -> Callable[[ObjectContext, Told]
         before = breaker.entry
         answer = changed(breaker, call, told, datetime.fromtimestamp(await ctx.time(), UTC))
         ctx.set("breaker", breaker.write(), TEXT)
-        if breaker.entry != before:  # awaited, so that whoever has seen the change finds it in the list
+        if breaker.entry != before:  # awaited, so that a caller who has seen the change finds it in the list
             await ctx.generic_call(config.names.breaker_list, "note", to_json(answer["record"]), ALL)
         return answer
 

@@ -50,8 +50,8 @@ async def move_to_engine(
 
     source: the database's URL.
     to: the engine's ingress.
-    namespace: that of the service, which must be running.
-    turns: how many of each agent's newest turns go along; all if None.
+    namespace: the namespace of the service, which must be running.
+    turns: how many of each agent's newest turns to move; all if None.
     dry_run: only check, which also works beside an owner.
     Raises MoveError if something cannot be moved or arrived differently; StoreOwnedError, StoreMovedError,
     EngineUnreachableError, EngineRefusedError.
@@ -72,14 +72,14 @@ async def move_to_engine(
 
 
 def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
-    """Report an earlier move. Raises StoreMovedError if it went elsewhere."""
+    """Report an earlier move. Raises StoreMovedError if it had another target."""
     if before[0] != to:
         raise StoreMovedError(source, *before)
     return Moved(source=source, to=to, before=before[1])
 
 
 class _Move:
-    """One attempt at a move. Each pass reads the database anew."""
+    """One attempt at a move. Each pass rereads the database."""
 
     def __init__(self, store: SqlStore, engine: Engine, terms: ArrivalTerms, source: str, to: str, tell: Tell) -> None:
         self._store = store
@@ -92,7 +92,7 @@ class _Move:
         self._was_there: set[AgentId] = set()
 
     async def check(self) -> Moved:
-        """Count what will be moved. Raises MoveError if any of it cannot be."""
+        """Count the data to move. Raises MoveError if any of it cannot be moved."""
         await check_terms(self._store, self._terms, self._fail)
         breakers = len(await self._store.breakers())
         moved, digest = Moved(source=self._source, to=self._to, breakers=breakers), Digest()
@@ -107,13 +107,13 @@ class _Move:
             living += await self._living(page)
         if large:
             remedy = "shorten their contexts, or raise Terms(most_bytes=...) of the service"
-            raise self._fail("they are larger than what the service takes", remedy, large)
+            raise self._fail("they are larger than the service accepts", remedy, large)
         if living:
             raise self._fail(*_LIVING, living)
         return replace(moved, digest=str(digest), were_there=len(self._was_there))
 
     async def _living(self, page: Sequence[Luggage]) -> list[AgentId]:
-        """Return agents that live on the engine and differ from those here. Notes those that are equal."""
+        """Return agents that live on the engine and differ from the copies here. Records the equal ones."""
         standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
         there = [(each.agent_id, each.digest, known) for each, known in zip(page, standing, strict=True) if known]
         self._was_there |= {agent_id for agent_id, digest, known in there if known["digest"] == digest}
@@ -125,7 +125,7 @@ class _Move:
         await self._adopt()
         pasts = await self._bring(turns)
         await self._compare(moved, pasts)
-        # The point of no return: until here the agents live in the database, from here on the engine.
+        # The point of no return: until here the agents live in the database, afterwards on the engine.
         await self._store.write(partial(seal, to=self._to))
         after = await self.awaken()
         went = sum(past.turns for past in pasts.values())
@@ -135,8 +135,8 @@ class _Move:
     async def _adopt(self) -> None:
         async for page in self._pages("taken there"):
             new = [each for each in page if each.agent_id not in self._was_there]
-            taken = await asyncio.gather(*(self._engine.adopt(each, self._origin) for each in new))
-            living = [each.agent_id for each, how in zip(new, taken, strict=True) if how is Taken.LIVES]
+            results = await asyncio.gather(*(self._engine.adopt(each, self._origin) for each in new))
+            living = [each.agent_id for each, how in zip(new, results, strict=True) if how is Taken.LIVES]
             if living:
                 raise self._fail(*_LIVING, living)
 
@@ -153,23 +153,25 @@ class _Move:
         return pasts
 
     async def _compare(self, moved: Moved, pasts: dict[AgentId, Past]) -> None:
-        """Raise MoveError if the engine's copy differs from the database, both read anew."""
+        """Raise MoveError if the engine's copy differs from the database, both read again."""
         seen, digest = Moved(source=self._source, to=self._to), Digest()
-        other: list[AgentId] = []
+        differing: list[AgentId] = []
         async for page in self._pages("compared"):
             standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
             for each, known in zip(page, standing, strict=True):
                 seen = _with(seen, each)
                 digest.add(each.agent_id, known["digest"] if known else "")
                 if known is None or known["digest"] != each.digest:
-                    other.append(each.agent_id)
+                    differing.append(each.agent_id)
             if self._terms.projects:
                 same = await asyncio.gather(*(self._is_past_there(each, pasts) for each in page))
-                other += [each.agent_id for each, is_same in zip(page, same, strict=True) if not is_same]
+                differing += [each.agent_id for each, is_same in zip(page, same, strict=True) if not is_same]
         rows = await self._store.read(counts)
-        if other:
-            remedy = "run it again; where it stays so, give the service an empty projection, and report it"
-            raise self._fail("what was read back is not what was brought", remedy, list(dict.fromkeys(other)))
+        if differing:
+            remedy = "run it again; if the error repeats, give the service an empty projection, and report it"
+            raise self._fail(
+                "the copies on the engine differ from the agents sent", remedy, list(dict.fromkeys(differing))
+            )
         is_all = (seen.agents, seen.mail, seen.invokes, seen.steps, seen.entries) == tuple(rows.values())
         if not is_all or str(digest) != moved.digest:
             raise self._fail(f"{seen} was compared, and the database has {dict(rows)}", "run it again, and report it")
@@ -184,7 +186,7 @@ class _Move:
     async def awaken(self) -> Moved:
         """Awaken all agents that are asleep there.
 
-        Their slots are reserved, and circuit breakers are as they were here, before any of them begins.
+        Their slots are reserved, and circuit breakers have the state that they had here, before any agent runs.
         """
         await asyncio.gather(*map(self._engine.adopt_breaker, await self._store.breakers()))
         async for page in self._pages("places taken"):
@@ -196,7 +198,7 @@ class _Move:
         return Moved(source=self._source, to=self._to, awakened=awakened)
 
     async def _pages(self, doing: str) -> AsyncIterator[list[Luggage]]:
-        """Yield everything that travels, in pages."""
+        """Yield all agents to move, in pages."""
         total, done = (await self._store.read(counts))["agents"], 0
         async for page in self._departing():
             yield page
@@ -206,10 +208,10 @@ class _Move:
     async def _departing(self) -> AsyncIterator[list[Luggage]]:
         keep, after = self._terms.keep_ids, 0
         while True:
-            found, after = await self._store.read(partial(departing_agents, after=after, limit=AT_ONCE, ids=keep))
-            if not found:
+            page, after = await self._store.read(partial(departing_agents, after=after, limit=AT_ONCE, ids=keep))
+            if not page:
                 break
-            yield [packed(each, keep) for each in found]
+            yield [packed(departing, keep) for departing in page]
         last = ""
         while strangers := await self._store.read(partial(departing_strangers, after=last, limit=AT_ONCE)):
             last = strangers[-1].agent_id
@@ -220,7 +222,7 @@ class _Move:
 
 
 _LIVING: Final = (
-    "agents of these ids live there already, and are not as they are here",
+    "agents with these ids live there already, and differ from the ones here",
     "erase them there or here, or give the service another --namespace",
 )
 
