@@ -311,7 +311,7 @@ def _is_empty(value: Any) -> bool:
 
 def _shortened(messages: list[Message], last: int | None, summarize: Summarize | None) -> tuple[Message, ...]:
     if last is not None and last < 0:
-        raise _refusal((f"last: {last} is not a number of messages",))
+        raise _refusal((f"last: {last} is negative; give the number of messages to include",))
     start = 0 if last is None else max(0, len(messages) - last)
     left_out, kept = tuple(messages[:start]), tuple(messages[start:])
     text = summarize(left_out) if summarize and left_out else ""

@@ -1,6 +1,6 @@
 """The objects beside an agent's own object, and the options for declaring all objects.
 
-They keep large payloads, count the mail on its way to an agent, and count the slots of a graph.
+They keep large payloads, count the mail sent to an agent, and count the slots of a graph.
 """
 
 from __future__ import annotations

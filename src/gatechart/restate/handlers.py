@@ -65,7 +65,7 @@ async def decide(
     lifted: int = 0,
     payloads: Mapping[int, bytes] = NO_PAYLOADS,
 ) -> JournalEntry:
-    """Decide what a call does to the agent. Never raises: an error becomes the answer, and changes nothing.
+    """Decide the effects of a call on the agent. Never raises: an error becomes the answer, and changes nothing.
 
     granted: slots that earlier runs requested, by handoff: the owner, the total, and whether the slot was granted.
     choices: those made at the request of earlier runs, by handoff.

@@ -64,7 +64,7 @@ class Terms:
         bounds = ("inbox", "inbox_bytes", "most_kept_bytes", "most_bytes", "keep_ids")
         for name in ("turn_s", "invoke_s", "idle_s", *bounds, "projection_s", "look_again_s"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"Terms({name}={getattr(self, name)!r}) must be above 0")
+                raise ValueError(f"Terms({name}={getattr(self, name)!r}) is not a valid limit; give a number above 0")
 
 
 TERMS: Final = Terms()

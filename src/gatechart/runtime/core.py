@@ -143,13 +143,13 @@ class Core:
 
     @property
     def pending_work(self) -> int:
-        """The number of tasks, including those that wait for the clock."""
+        """The number of tasks, including tasks that wait for the clock."""
         return len(self.tasks) + len(self.attending)
 
     def spawn(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
         """Run the work in a task of the runtime, which no caller can cancel.
 
-        purpose: what the task is for, if no caller waits for it; its exception is then logged.
+        purpose: of the task, for the log, if no caller waits for it; its exception is then logged.
         """
         return _kept(work, self.tasks, purpose)
 

@@ -96,7 +96,7 @@ class Invokes:
                 self.begin(running)
 
     def end(self, agent_id: AgentId, state: StateName | None = None) -> None:
-        """Cancel the agent's invocations, either those of a state or all."""
+        """Cancel the agent's invocations, of one state or all."""
         for call in (*self._tasks.get(agent_id, ()), *self._unhosted.get(agent_id, ())):
             if state in (None, call.state):
                 self._cancel(call)

@@ -141,7 +141,7 @@ async def _refuse(core: Core, row: HandoffRecord, offer: Mail | None, accept: Ca
 
 
 async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
-    """Send pending offers again if their mail is missing, also those that wait for a choice of their target.
+    """Send pending offers again if their mail is missing, also offers that wait for a choice of their target.
 
     Offers whose mail still waits are not sent twice. Call it before any turn starts. Raises the store's exceptions.
     """

@@ -55,7 +55,7 @@ class Operations:
         self._entries = entries
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return its result. Raises what the verb raises."""
+        """Execute a command and return its result. Raises the verb's exceptions."""
         self._core.admit(command.verb, writes=command.writes)
         return await OPERATIONS[type(command)](self, command)
 

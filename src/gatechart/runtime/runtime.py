@@ -143,11 +143,11 @@ class Runtime(AgentHome):
         services: external services for actions and invokes, available as `turn.services` and `work.services`.
         role: this process's role for the database, by default its owner; see `Role`.
         packet_migrations: convert handoff packets from older versions of gatechart.
-        tool_policies: policies for tool calls, by the tool's name, "*" for every tool; they precede those of graphs.
+        tool_policies: policies for tool calls, by the tool's name, "*" for every tool; they precede policies of graphs.
         retention: rules for old data, which the owner deletes as it runs; without it, all is kept until `prune`.
         choosing: how to choose the recipient of work that a selection leaves open.
-        alerts: the sinks to which charts and the watchdog send alerts by name.
-        watchdog: periodic checks for problems, while this process owns the database or stands by.
+        alerts: the named sinks for alerts from charts and the watchdog.
+        watchdog: periodic checks for problems, while this process owns the database or is a standby.
 
         Raises InvalidToolError if a tool with policies is unknown, InvalidChoosingError, StoreOwnedError if another
         runtime owns the database, and the fitting OutsideError if the database is missing, unreachable, locked,
@@ -198,7 +198,7 @@ class Runtime(AgentHome):
                     await server.end()
 
     def _look_after(self, retention: Retention | None, watchdog: Watchdog | None) -> None:
-        """Start the periodic work of a host: signs of life, the watchdog, and retention."""
+        """Start the periodic work of a host: the watchdog and retention."""
         core = self._core
         if core.read_only or not core.attends:
             return
@@ -231,7 +231,7 @@ class Runtime(AgentHome):
 
     @property
     def pending_work(self) -> int:
-        """Number of pending turns, timers and invokes, including those that wait for the clock."""
+        """Number of pending turns, timers and invokes, including work that waits for the clock."""
         return self._core.pending_work
 
     @property
@@ -247,7 +247,7 @@ class Runtime(AgentHome):
         return await asyncio.shield(self._core.lost())
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return its result. Raises what the verb raises."""
+        """Execute a command and return its result. Raises the verb's exceptions."""
         executor = _EXECUTORS.get(type(command))
         return await (self._operations.execute(command) if executor is None else executor(self, command))
 

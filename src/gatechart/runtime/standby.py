@@ -1,4 +1,4 @@
-"""The work of a process that stands by for the owner of a database: give signs of life, and watch the hosts."""
+"""The work of a standby for the owner of a database: give signs of life, and watch the hosts."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _PARTIES: Final = (
 
 
 class Telemetry:
-    """Telemetry of one runtime's handoffs. It reports only what was committed, except for failed spans.
+    """Telemetry of one runtime's handoffs. It reports only committed turns, except for failed spans.
 
     A turn is reported at most once, and not at all if the process dies right after its commit.
     """

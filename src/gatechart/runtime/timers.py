@@ -76,8 +76,8 @@ class Timers:
 
     def _deliver_due(self) -> None:
         now = self._core.clock.now()
-        while self._places and self._places[0][0] <= now:
-            key = heappop(self._places)
+        while self._keys and self._keys[0][0] <= now:
+            key = heappop(self._keys)
             if self._stands(key):
                 mail = self._mail[key[1]]
                 self._forget(mail.number)
@@ -109,10 +109,10 @@ class Timers:
             self._sleeper = self._core.attend(self._sleep(next_due), "deliver what is due")
 
     def _next_due(self) -> datetime | None:
-        while self._places and not self._stands(self._places[0]):
-            heappop(self._places)
-        if self._places:
-            return self._places[0][0]
+        while self._keys and not self._stands(self._keys[0]):
+            heappop(self._keys)
+        if self._keys:
+            return self._keys[0][0]
         if self._horizon is None or self._is_reading:
             return None
         return self._horizon[0]  # all mail in memory was dropped; the store has mail from here on
@@ -137,7 +137,7 @@ class Timers:
     def _keep(self, mail: Mail, key: DueKey) -> None:
         known = self._mail.get(mail.number)
         if known is None or known.due != mail.due:
-            heappush(self._places, key)
+            heappush(self._keys, key)
         self._mail[mail.number] = mail
         self._of_agent[mail.recipient].add(mail.number)
 
@@ -154,8 +154,8 @@ class Timers:
         self._horizon = first[-1] if self._horizon is None else min(self._horizon, first[-1])
         for number in self._mail.keys() - {number for _, number in first}:
             self._forget(number)
-        self._places = first
-        heapify(self._places)
+        self._keys = first
+        heapify(self._keys)
 
 
 def _due_key(mail: Mail) -> DueKey:

@@ -277,7 +277,7 @@ class StoreContract(
         assert seen == "gfedcba"
 
     async def test_a_snapshot_tells_when_its_agent_started_and_changed(self, store: Store) -> None:
-        """The times are those of its first turn's event, even if that is pruned, and of its newest turn's event."""
+        """The times come from the events of its first turn, even if that is pruned, and of its newest turn."""
         turns = (await lives(store, "a", turns=3))[0]
         expected = [(NOON, NOON), (NOON, NOON + timedelta(seconds=1)), (NOON, NOON + timedelta(seconds=2))]
         snapshots = [await store.snapshot_at("a", turn.snapshot.version) for turn in turns]

@@ -1,4 +1,4 @@
-"""The departure of agents: a database's agents in the form in which an engine stores them."""
+"""The departure of agents: a database's agents, in the form that an engine stores."""
 
 from __future__ import annotations
 

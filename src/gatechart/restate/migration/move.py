@@ -46,7 +46,7 @@ PAGE: Final = 200  # turns read together
 async def move_to_engine(
     source: str, to: str, *, tell: Tell, namespace: str = "", turns: int | None = None, dry_run: bool = False
 ) -> Moved:
-    """Move the agents and report what was moved. Safe to repeat after any interruption.
+    """Move the agents and report the counts. Safe to repeat after any interruption.
 
     source: the database's URL.
     to: the engine's ingress.
@@ -249,7 +249,7 @@ Fail = Callable[[str, str, Sequence[AgentId]], MoveError]
 
 
 async def check_terms(store: SqlStore, terms: ArrivalTerms, fail: Fail) -> None:
-    """Raise MoveError if the service does not know the graphs, or somebody waits for an owner's answer."""
+    """Raise MoveError if the service does not know the graphs, or another process waits for an owner's answer."""
     asked = await store.read(partial(asked_now, now=datetime.now(UTC)))
     if asked:
         raise fail(f"{asked} requests of other processes wait for its host", "let `gatechart run --once` do them", ())
@@ -274,7 +274,7 @@ async def _agents(store: SqlStore, terms: ArrivalTerms, home: str, *, with_steps
 
 
 def too_large(luggage: Luggage, terms: ArrivalTerms) -> bool:
-    """Tell whether the agent is too large to take turns there."""
+    """Return whether the agent is too large to take turns there."""
     return luggage.snapshot_size() > terms.most_bytes or luggage.size() > MOST_BYTES
 
 

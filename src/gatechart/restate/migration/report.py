@@ -39,7 +39,7 @@ class Moved:
 
 
 class Digest:
-    """A digest of many agents, independent of the order in which they are added."""
+    """A digest of many agents, independent of their order."""
 
     def __init__(self) -> None:
         self._of: dict[AgentId, bytes] = {}
