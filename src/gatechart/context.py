@@ -307,9 +307,11 @@ def _is_same(one: Any, other: Any) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    parts, others = _parts(one), _parts(other)
-    if parts is not None and others is not None:
-        return parts.keys() == others.keys() and all(_is_same(part, others[key]) for key, part in parts.items())
+    parts, other_parts = _parts(one), _parts(other)
+    if parts is not None and other_parts is not None:
+        return parts.keys() == other_parts.keys() and all(
+            _is_same(part, other_parts[key]) for key, part in parts.items()
+        )
     return bool(one != one and other != other)  # noqa: PLR0124  (a NaN is not equal to itself)
 
 
@@ -354,9 +356,9 @@ def told_as(expected: str) -> WrapValidator:
     ("the whole: Input should be 'S', 'M' or 'L'",)
     """
 
-    def validate(given: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+    def validate(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
         try:
-            return inner(given)
+            return inner(value)
         except ValidationError:
             raise PydanticCustomError("told", "Input should be {expected}", {"expected": expected}) from None
 

@@ -95,7 +95,6 @@ def next_offer(
         that is tried again keeps its id. `request` is the first attempt's id. If the target is still to be chosen, the
         packet has the source as its target.
     An overload tries another graph first, then the same target again, then a human; wrong skills try another graph,
-    then a human; a loop goes to a human, with the details as evidence. Any other temporary obstacle takes the fallbacks
     then a human; a loop escalates to a human, with the details as evidence. Any other temporary obstacle takes the
     fallbacks in order, and a permanent one takes the first other target. Fallbacks above the chosen one are dropped,
     except unused retries, which apply to the target that was tried last. For a new agent, a fallback to the same graph

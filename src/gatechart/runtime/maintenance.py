@@ -257,13 +257,13 @@ async def _timer(core: Core, number: int) -> Mail:
 
 async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
     """Return the running invocation. Invokes that are active together have different ids."""
-    found = [
+    running = [
         running.invocation for _, running in await core.store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
     ]
-    for call in found:
+    for call in running:
         if call.invoke == invoke:
             return call
-    raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in found))
+    raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in running))
 
 
 async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
@@ -297,15 +297,15 @@ async def cancel_handoff(
     """Withdraw a handoff that is not over. Raises NoHandoffError, PayloadError."""
     store, key = core.store, checked_id(idempotency_key, "idempotency_key")
     reason, handoff_id = checked_operator_reason(reason), known_handoff(handoff_id)
-    found = await store.handoffs(HandoffQuery(id=handoff_id))
-    is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
+    rows = await store.handoffs(HandoffQuery(id=handoff_id))
+    is_lost = not rows or rows[0].status is HandoffStatus.UNREADABLE
     if is_lost and await store.forget_handoff(handoff_id):
         return Receipt(0)
-    if not found or not is_open(found[0].status):
-        if found and key is not None and await is_withdrawn(store, found[0], reason, key):
+    if not rows or not is_open(rows[0].status):
+        if rows and key is not None and await is_withdrawn(store, rows[0], reason, key):
             return Receipt(store.numbers(1), repeat=True)
-        raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-    is_choosing = found[0].status is HandoffStatus.CHOOSING
-    told = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
-    mail = Mail(0, found[0].target, WITHDRAWN, told, core.clock.now(), key, found[0].source)
+        raise NoHandoffError(handoff_id, rows[0].status.value if rows else None)
+    is_choosing = rows[0].status is HandoffStatus.CHOOSING
+    payload = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
+    mail = Mail(0, rows[0].target, WITHDRAWN, payload, core.clock.now(), key, rows[0].source)
     return await effects.posted.post(mail)

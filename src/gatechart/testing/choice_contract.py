@@ -73,8 +73,13 @@ class ChoiceContract:
         assert (handoff.is_new, handoff.packet, handoff.choice) == (True, {"to": "c"}, WHY)
         assert (handoff.request, handoff.mode, handoff.source, handoff.deadline) == ("0", Mode.DELEGATE, "a", LATER)
         assert handoff.changes == (HandoffChange(UNDECIDED, NOON), HandoffChange(PENDING, chosen.event.time, TEXT))
-        _, told, late = await kept(store)
-        assert (told.recipient, told.event, told.id, told.payload) == ("c", OFFER, "1", {"to": "c"})
+        _, offered_mail, late = await kept(store)
+        assert (offered_mail.recipient, offered_mail.event, offered_mail.id, offered_mail.payload) == (
+            "c",
+            OFFER,
+            "1",
+            {"to": "c"},
+        )
         assert (late.recipient, late.event, late.payload) == ("c", WITHDRAWN, {"handoff": "1", "expired": True})
         assert await found_ids(store, HandoffQuery(target="c", status=PENDING)) == ["1"]
         assert await found_ids(store, HandoffQuery(target="a")) == []
@@ -162,8 +167,10 @@ def record(handoff_id: str, **more: object) -> HandoffRecord:
 
 def with_effect(store: Store, turn: TurnRecord, handoff: HandoffRecord) -> TurnRecord:
     """Build the turn of `a` that hands its work on to the best target."""
-    asked = OpenHandoff(handoff.id, Side.ASKED, "a", handoff.mode, 1, handoff.request, ("A",), is_choosing=True)
-    return acting(store, with_open(turn, asked), Offer(handoff))
+    choosing_handoff = OpenHandoff(
+        handoff.id, Side.ASKED, "a", handoff.mode, 1, handoff.request, ("A",), is_choosing=True
+    )
+    return acting(store, with_open(turn, choosing_handoff), Offer(handoff))
 
 
 async def undecided(store: Store, **more: object) -> TurnRecord:

@@ -62,9 +62,15 @@ class HandoffContract:
         """The offer waits for its target under the handoff's id, and the mail about its deadline waits, too."""
         turn = await offered(store, offer("1", deadline=LATER), replace(offer("2"), due=LATER))
         assert await kept(store) == list(turn.mail)
-        asked, late, again = await kept(store)
-        assert (asked.recipient, asked.event, asked.id, asked.due, asked.sender) == ("b", OFFER, "1", None, "a")
-        assert asked.payload == {"id": "1"}
+        offer_mail, late, again = await kept(store)
+        assert (offer_mail.recipient, offer_mail.event, offer_mail.id, offer_mail.due, offer_mail.sender) == (
+            "b",
+            OFFER,
+            "1",
+            None,
+            "a",
+        )
+        assert offer_mail.payload == {"id": "1"}
         assert (late.recipient, late.event, late.due, late.payload["expired"]) == ("b", WITHDRAWN, LATER, True)
         assert late.payload["handoff"] == "1"
         assert (again.event, again.due) == (OFFER, LATER)
@@ -310,8 +316,8 @@ class HandoffContract:
         self, store: Store, whose: str
     ) -> None:
         """Its last turn notifies the other agent."""
-        asked = OpenHandoff("1", Side.ASKED, "b", Mode.TRANSFER, 1)
-        source = asking(store, with_open(started("a"), asked), offer("1"))
+        asked_handoff = OpenHandoff("1", Side.ASKED, "b", Mode.TRANSFER, 1)
+        source = asking(store, with_open(started("a"), asked_handoff), offer("1"))
         await commit_each(store, source)
         target = taking(store, "1", (await kept(store))[0])
         await commit_each(store, target)

@@ -132,15 +132,15 @@ class MailContract:
     async def test_mail_of_an_id_that_was_applied_is_not_accepted(self, store: Store, together: bool) -> None:
         """It is REPEATED or REUSED if the id was applied before or in this commit: turns go before other units."""
         first = started("a")
-        told = going_on(first, "TOLD", event_id="1", payload={"n": [1, {"m": 1.5}]})
+        turn = going_on(first, "TOLD", event_id="1", payload={"n": [1, {"m": 1.5}]})
         same = Posting(letter(store, "a", "TOLD", {"n": [1, {"m": 1.5}]}, id="1"))
         other = Posting(letter(store, "a", "TOLD", {"n": 1}, id="1"))
         empty = Posting(letter(store, "a", "TOLD", id="1"))
         await commit_each(store, first)
         if together:
-            assert await verdicts(store, same, other, told, empty) == [REPEATED, REUSED, COMMITTED, REUSED]
+            assert await verdicts(store, same, other, turn, empty) == [REPEATED, REUSED, COMMITTED, REUSED]
         else:
-            await commit_each(store, told)
+            await commit_each(store, turn)
             assert await verdicts(store, same, other, empty) == [REPEATED, REUSED, REUSED]
         assert await kept(store) == []
 

@@ -30,9 +30,9 @@ class RequestsContract:
     async def test_what_is_asked_is_taken_once_and_in_order(self, asking: Asking, requests: Requests) -> None:
         """The order and the count hold also if requests are taken in several calls."""
         numbers = [await asking.ask(each) for each in (FIRST, SECOND, THIRD)]
-        taken = [*await requests.take(BEFORE, limit=2), *await requests.take(BEFORE, limit=2)]
-        assert [each.number for each in taken] == numbers == sorted(set(numbers))
-        assert [(each.id, each.asker, each.call, each.until) for each in taken] == [
+        requests_taken = [*await requests.take(BEFORE, limit=2), *await requests.take(BEFORE, limit=2)]
+        assert [each.number for each in requests_taken] == numbers == sorted(set(numbers))
+        assert [(each.id, each.asker, each.call, each.until) for each in requests_taken] == [
             (each.id, each.asker, each.call, each.until) for each in (FIRST, SECOND, THIRD)
         ]
         assert list(await requests.take(BEFORE, limit=9)) == []

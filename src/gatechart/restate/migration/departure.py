@@ -70,7 +70,7 @@ def _applied(entry: HistoryEntry) -> Applied:
 
 
 def as_turns(
-    found: Sequence[tuple[Snapshot, HistoryEntry]], handoffs: Mapping[int, tuple[HandoffRecord, ...]]
+    committed: Sequence[tuple[Snapshot, HistoryEntry]], handoffs: Mapping[int, tuple[HandoffRecord, ...]]
 ) -> list[Turn]:
     """Convert turns for the projection. handoffs: the handoffs to send with them, by version."""
     return [
@@ -83,7 +83,7 @@ def as_turns(
             entry.fired,
             handoffs.get(entry.version, ()),
         )
-        for snapshot, entry in found
+        for snapshot, entry in committed
     ]
 
 

@@ -146,10 +146,10 @@ class _Move:
         doing = "history taken there" if self._terms.projects else "history counted"
         async for page in self._pages(doing):
             born = [each for each in page if each.state.snapshot is not None]
-            found = await asyncio.gather(
+            pasts_of_page = await asyncio.gather(
                 *(bring_past(self._store, self._engine, each, turns, self._terms) for each in born)
             )
-            pasts |= {each.agent_id: past for each, past in zip(born, found, strict=True)}
+            pasts |= {each.agent_id: past for each, past in zip(born, pasts_of_page, strict=True)}
         return pasts
 
     async def _compare(self, moved: Moved, pasts: dict[AgentId, Past]) -> None:
@@ -190,8 +190,8 @@ class _Move:
         """
         await asyncio.gather(*map(self._engine.adopt_breaker, await self._store.breakers()))
         async for page in self._pages("places taken"):
-            held = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
-            await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in held))
+            reserved = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
+            await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in reserved))
         awakened = 0
         async for page in self._pages("awakened"):
             awakened += sum(await asyncio.gather(*(self._engine.awaken(each.agent_id) for each in page)))
@@ -250,9 +250,11 @@ Fail = Callable[[str, str, Sequence[AgentId]], MoveError]
 
 async def check_terms(store: SqlStore, terms: ArrivalTerms, fail: Fail) -> None:
     """Raise MoveError if the service does not know the graphs, or another process waits for an owner's answer."""
-    asked = await store.read(partial(asked_now, now=datetime.now(UTC)))
-    if asked:
-        raise fail(f"{asked} requests of other processes wait for its host", "let `gatechart run --once` do them", ())
+    requests = await store.read(partial(asked_now, now=datetime.now(UTC)))
+    if requests:
+        raise fail(
+            f"{requests} requests of other processes wait for its host", "let `gatechart run --once` do them", ()
+        )
     lost = await _agents(store, terms, NOWHERE, with_steps=False)
     if lost:
         raise fail("the service knows no version of their graphs that they fit", "serve it there, or migrate", lost)
@@ -267,10 +269,10 @@ async def check_terms(store: SqlStore, terms: ArrivalTerms, fail: Fail) -> None:
 
 
 async def _agents(store: SqlStore, terms: ArrivalTerms, home: str, *, with_steps: bool) -> list[AgentId]:
-    found: list[AgentId] = []
+    agents: list[AgentId] = []
     for graph in (graph for graph, becomes in terms.graphs.items() if becomes == home):
-        found += await store.read(partial(agents_of, graph=graph, with_steps=with_steps))
-    return found
+        agents += await store.read(partial(agents_of, graph=graph, with_steps=with_steps))
+    return agents
 
 
 def too_large(luggage: Luggage, terms: ArrivalTerms) -> bool:
@@ -299,10 +301,10 @@ async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int |
         after = max(after, newest - most)
     handoffs = {newest: tuple(await handoffs_of(store, each.agent_id))}
     last = after
-    while found := await store.read(partial(turns_of, agent_id=each.agent_id, after=last, limit=PAGE)):
-        for part in _parts(as_turns(found, handoffs)):
+    while page := await store.read(partial(turns_of, agent_id=each.agent_id, after=last, limit=PAGE)):
+        for part in _parts(as_turns(page, handoffs)):
             await engine.bring(each.agent_id, part)
-        last = found[-1][0].version
+        last = page[-1][0].version
     return Past(after, newest - after, after - first + 1)
 
 
