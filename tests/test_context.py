@@ -269,7 +269,7 @@ def write_json(value: Any) -> str:
 def test_a_field_that_was_deleted_does_not_come_back_as_its_default() -> None:
     context = Rich(whole=7)
     del context.whole
-    assert changed_by_writing(context, again(context)) == ("whole: it was deleted; set it instead",)
+    assert changed_by_writing(context, again(context)) == ("whole: was deleted; assign a value instead",)
 
 
 def test_a_field_that_was_deleted_inside_a_field_does_not_come_back_either() -> None:

@@ -172,7 +172,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker would take any other name for one of this package, of type Any
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name of this package, as type Any
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:
@@ -191,7 +191,7 @@ def _package_of(name: str) -> str | None:
     """Return the public package that has a name."""
     if name.startswith("_"):
         return None
-    for package in (f"{__name__}.{each}" for each in _PACKAGES):
+    for package in (f"{__name__}.{public}" for public in _PACKAGES):
         try:
             module = import_module(package)
         except ImportError:  # its extra is not installed

@@ -1,4 +1,4 @@
-"""Lets `python -m gatechart` do what the command `gatechart` does."""
+"""Run the `gatechart` command as `python -m gatechart`."""
 
 import sys
 

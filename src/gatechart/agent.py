@@ -19,7 +19,7 @@ from gatechart.values.secrets import all_shown
 
 
 class Agent(Generic[ContextT]):
-    """The handle of an agent, from `Runtime.start` or `Runtime.resume`: send it events, read what is committed."""
+    """The handle of an agent, from `Runtime.start` or `Runtime.resume`: send it events, read its committed state."""
 
     __slots__ = ("_host",)
 
@@ -31,7 +31,7 @@ class Agent(Generic[ContextT]):
         return f"<Agent {now.agent_id!r} of {now.graph!r}, {now.status} in {where}, version {now.version}>"
 
     def _repr_svg_(self) -> str | None:
-        # When it is asked for: the drawing brings Graphviz, which only a notebook needs here.
+        # Imported on use: the drawing loads Graphviz, which only a notebook needs here.
         shown = import_module("gatechart.drawing.notebook").shown
         svg: str | None = shown(self._host.graph, highlight=self._host.snapshot)
         return svg
@@ -60,8 +60,8 @@ class Agent(Generic[ContextT]):
     def context(self) -> ContextT:
         """A copy of the committed context, of the graph's context type.
 
-        Only actions change an agent's context. Setting a field here raises ReadOnlyContextError; what is changed inside
-        a field, such as an item of a list, has no effect on the agent.
+        Only actions change an agent's context. Setting a field here raises ReadOnlyContextError; a change inside a
+        field, such as an item of a list, has no effect on the agent.
         """
         context: ContextT = read_only_context(self._host.graph.context, self._host.snapshot.context_text)
         return context
@@ -79,7 +79,7 @@ class Agent(Generic[ContextT]):
         event_id: repeating the call with the same id applies the event once; the repeat returns the outcome of the
         first call, marked as a repeat.
 
-        Cancelling the caller withdraws an event whose turn has not begun; otherwise it only stops the wait.
+        Cancelling the caller withdraws an event whose turn has not started; otherwise it only stops the wait.
         Raises PayloadError if the graph declares the event with another payload, UndeclaredEventError if the graph is
         closed and does not declare it, and an EventError if the turn failed and was undone, or if the graph asks for
         an error on refusal.
@@ -90,20 +90,21 @@ class Agent(Generic[ContextT]):
         """Return the events that the agent could take or defer now.
 
         Events are in the order of their transitions. Events that a state defers and no transition takes follow.
-        Without the framework's own events (timers, ends of invokes, handoffs). Guards are asked, on a context that they
-        cannot change; nothing else happens. A guard that reads the payload makes the answer depend on it. A transition
-        on a pattern such as `error.*` stands under the pattern, and under the declared events that it takes. So does a
-        pattern that a state defers. `AcceptedEvent.deferred` marks events that are deferred unless a guard agrees.
+        The framework's own events (timers, ends of invokes, handoffs) are left out. Guards are evaluated on a context
+        that they cannot change; nothing else happens. A guard that reads the payload makes the answer depend on it. A
+        transition on a pattern such as `error.*` is listed under the pattern, and under the declared events that match
+        it. So is a pattern that a state defers. `AcceptedEvent.deferred` marks events that are deferred unless a guard
+        agrees.
         """
         return await self._host.accepts()
 
     async def can(self, event: Name, payload: Any = None) -> AcceptedEvent:
-        """Return what an event would do now: `if await agent.can("APPROVED", payload)` is true if it would be applied.
+        """Return the effect that an event would have now; `await agent.can("APPROVED", payload)` is true if it applies.
 
         The answer has `deferred` if the event would be kept for a later state, and `refused` if it would be refused.
         payload: as in `send`; None if it is not known yet, and then the answer may depend on it.
-        Raises ReservedEventError for an event of the framework, and PayloadError for a payload that is no JSON. One
-        that the event's type does not take is a no.
+        Raises ReservedEventError for an event of the framework, and PayloadError for a payload that is not JSON. The
+        answer is no for a payload that the event's type does not accept.
         """
         return await self._host.can(event, payload)
 
@@ -118,9 +119,9 @@ class Agent(Generic[ContextT]):
     async def rollback(self, version: int, *, reason: str, idempotency_key: str | None = None) -> Snapshot:
         """Restore the agent as it was at one of its versions, as a new version, and return it. No history is erased.
 
-        No action runs. What was sent stays sent, and known event ids stay known. The timers and invokes of the restored
+        No action runs. Sent messages stay sent, and known event ids stay known. The timers and invokes of the restored
         states start again; timers set by `turn.after` are cancelled. reason: for the history.
-        idempotency_key: repeating the call with the same key returns the snapshot that the first call made.
+        idempotency_key: a call that repeats the key returns the snapshot from the first call.
         Raises UnknownVersionError, and RollbackError if another version of the graph drove the agent then.
         """
         return await self._host.rollback(version, reason, idempotency_key)
@@ -131,23 +132,23 @@ class Agent(Generic[ContextT]):
         ended: bool = False,
         timeout: Delay | None = None,  # noqa: ASYNC109
     ) -> Snapshot:
-        """Wait for one of the states to be active; return the first committed snapshot, now or later, in which it is.
+        """Wait for one of the states to be active; return the first committed snapshot, now or later, that shows it.
 
-        ended: return also if the agent ends, in whatever state; `until(ended=True)` waits for nothing else.
-        timeout: how long to wait, as "90s", a timedelta or seconds; by default without end.
+        ended: return also if the agent ends, in any state; `until(ended=True)` waits only for the end.
+        timeout: how long to wait, as "90s", a timedelta or seconds; None waits for ever.
 
         Raises NotReachedError after the timeout, AgentEndedError if the agent ended elsewhere, and DeadMailError if
-        mail for it is dead and nothing else is on its way, so that it will not get there by itself. Raises
-        UnknownStateError if its graph has no such state, and PayloadError for nothing to wait for or no such timeout.
+        mail for it is dead and nothing else is pending, so that it cannot get there by itself. Raises
+        UnknownStateError if its graph has no such state, and PayloadError for no state or an invalid timeout.
         """
         if not states and not ended:
-            raise PayloadError("until", ("it names no state",), "the names of states, or ended=True")
-        wrong = tuple(f"{each!r} is not the name of a state" for each in states if not isinstance(each, str | Enum))
-        if wrong:
-            raise PayloadError("until", wrong, 'each name by itself, as in until("DONE", "LEFT")')
+            raise PayloadError("until", ("no state was named",), "the names of states, or ended=True")
+        problems = tuple(f"{name!r} is not the name of a state" for name in states if not isinstance(name, str | Enum))
+        if problems:
+            raise PayloadError("until", problems, 'each name by itself, as in until("DONE", "LEFT")')
         timeout_s = None if timeout is None else seconds_of(timeout)
         if timeout is not None and timeout_s is None:
-            raise PayloadError("until", (f"{timeout!r} is no timeout",), '"30s", "2m", a timedelta or seconds')
+            raise PayloadError("until", (f"{timeout!r} is not a valid timeout",), '"30s", "2m", a timedelta or seconds')
         graph = self._host.graph
         leaves = frozenset(leaf for state in states for leaf in graph.leaves(state))
         return await self._host.until(Awaited(tuple(map(name_of, states)), leaves, ended), timeout_s)

@@ -25,7 +25,7 @@ LISTED: Final = 10
 _LONGEST_PATH: Final = 200  # characters; a key from outside may be as long as a request body
 _LONGEST_PROBLEM: Final = 500
 _MOST_KEPT: Final = 128  # contexts of one graph; reading a small one costs less than fetching it from cold memory
-_LONG: Final = 4_096  # characters of a context, from which it is worth looking for what is the same
+_LONG: Final = 4_096  # characters of a context, from this length on, a search for the common beginning pays off
 _FIRST_LIST: Final = re.compile(r'\{(?:"\w+":(?:"(?:[^"\\]|\\.)*"|[^"\[\]{},]+),)*"\w+":\[(?=\{)')
 _READ_FIRST: Final = 4_096  # characters of pydantic's JSON report
 
@@ -34,7 +34,7 @@ class AgentContext(BaseModel):
     """The base class of all contexts. Unknown fields are refused, and every value comes back from JSON unchanged.
 
     Only declared fields are kept. Private attributes and excluded fields do not outlive a turn. Secrets, such as
-    pydantic's `SecretStr`, are kept, and masked in all that people and other programs read.
+    pydantic's `SecretStr`, are kept, but masked wherever people or other programs read them.
     """
 
     model_config = ConfigDict(
@@ -42,7 +42,7 @@ class AgentContext(BaseModel):
         ser_json_inf_nan="strings",
         ser_json_bytes="base64",
         val_json_bytes="base64",
-        hide_input_in_errors=True,  # which may be secret
+        hide_input_in_errors=True,  # the input may be secret
     )
 
 
@@ -80,12 +80,12 @@ def read_only_context(kind: type[ContextT], text: str) -> ContextT:
 
 @cache
 def _read_only(kind: type[AgentContext]) -> type[AgentContext]:
-    def plain(copied: AgentContext) -> AgentContext:
-        object.__setattr__(copied, "__class__", kind)
-        return copied
+    def plain(context: AgentContext) -> AgentContext:
+        object.__setattr__(context, "__class__", kind)
+        return context
 
     def refuse(self: AgentContext, name: str, *value: Any) -> None:
-        if not name.startswith("_"):  # what a context remembers for itself is not kept anyway
+        if not name.startswith("_"):  # private attributes are not kept anyway
             raise ReadOnlyContextError(kind.__name__, name)
         (kind.__setattr__ if value else kind.__delattr__)(self, name, *value)
 
@@ -103,8 +103,8 @@ def _read_only(kind: type[AgentContext]) -> type[AgentContext]:
         "__deepcopy__": lambda self, memo=None: plain(kind.__deepcopy__(self, memo)),
         "__reduce_ex__": lambda self, _: (copy, (copy(self),)),
     }
-    made: type[AgentContext] = cast("Any", type(kind))(kind.__name__, (kind,), namespace)
-    return made
+    read_only_type: type[AgentContext] = cast("Any", type(kind))(kind.__name__, (kind,), namespace)
+    return read_only_type
 
 
 class ContextPool(Generic[ContextT]):
@@ -125,9 +125,9 @@ class ContextPool(Generic[ContextT]):
         A turn changes the context that it takes. A turn that fails leaves nothing in the pool, and the next one reads
         the text again.
         """
-        found = self._kept.pop(agent_id, None)
-        # By now the id may belong to a new agent, or another runtime may have driven the agent on.
-        return found[1] if found is not None and found[0] == text else None
+        entry = self._kept.pop(agent_id, None)
+        # By now the id may belong to a new agent, or another runtime may have advanced the agent.
+        return entry[1] if entry is not None and entry[0] == text else None
 
     def keep(self, agent_id: str, text: str, context: ContextT) -> None:
         """Keep a context for the agent's next turn. The oldest is dropped once more than 128 agents have one."""
@@ -139,7 +139,7 @@ class ContextPool(Generic[ContextT]):
 def write_context(context: AgentContext) -> str:
     """Return the context as JSON text, by field name, with its secrets marked. Raises PydanticSerializationError.
 
-    A value of the wrong type is written as it is. Reading the text back finds it.
+    A value of the wrong type is written unchanged. Reading the text back reports it.
     """
     kind = type(context)
     text = kind.__pydantic_serializer__.to_json(context, round_trip=True, by_alias=False, warnings=False)
@@ -149,10 +149,10 @@ def write_context(context: AgentContext) -> str:
 
 
 def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) -> tuple[str, ContextT | None]:
-    """Return the context's JSON text, and the context read back from it; None if the text is the one before.
+    """Return the context's JSON text, and the context read back from it; None if the text equals `before`.
 
-    agent_id, event: whose context it is, and what changed it, for the error. Raises ContextInvalidError if the context
-    does not come back from JSON as it is.
+    agent_id, event: the agent and the event that changed it, for the error. Raises ContextInvalidError if the context
+    changes on its way through JSON.
     """
     kind = type(context)
     try:
@@ -170,14 +170,14 @@ def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) 
 
 @value
 class Difference:
-    """The top-level fields in which two JSON texts of a context differ, as JSON values."""
+    """The top-level fields that differ between two JSON texts of a context, as JSON values."""
 
     changed: Mapping[str, Any]  # the new values; None for a field that is gone
     appended: Mapping[str, tuple[Any, ...]]  # the new items of lists that only grew
-    is_enough: bool  # whether it turns one text into the other: both have the same fields in the same order
+    is_enough: bool  # whether it suffices to rebuild the new text: both have the same fields in the same order
 
     def texts(self) -> tuple[str | None, str | None]:
-        """Return changed fields and appended items as JSON text, for `patched`; None for none."""
+        """Return changed fields and appended items as JSON text, for `patched`; None where there are none."""
         return _text_or_none(self.changed), _text_or_none(self.appended)
 
 
@@ -186,7 +186,7 @@ _ABSENT: Final = object()
 
 
 def difference(before: str | None, after: str) -> Difference:
-    """Return what changed between two JSON texts of a context.
+    """Return the changes between two JSON texts of a context.
 
     before: None if there was no context yet; then every field counts as changed.
     >>> difference('{"a": 1, "b": [2], "c": [3]}', '{"a": 1, "b": [2, 3], "c": [4]}')
@@ -200,11 +200,11 @@ def difference(before: str | None, after: str) -> Difference:
     changed: dict[str, Any] = {}
     appended: dict[str, tuple[Any, ...]] = {}
     for name, content in new.items():
-        was = old.get(name, _ABSENT)
-        if content is was or _is_same_json(was, content):
+        previous = old.get(name, _ABSENT)
+        if content is previous or _is_same_json(previous, content):
             continue
-        if _has_grown(was, content):
-            appended[name] = tuple(content[len(was) :])
+        if _has_grown(previous, content):
+            appended[name] = tuple(content[len(previous) :])
         else:
             changed[name] = content
     if list(old) == list(new):
@@ -213,7 +213,7 @@ def difference(before: str | None, after: str) -> Difference:
 
 
 def _without_same_items(before: str, after: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return two long contexts as JSON values without the items that begin the first list of objects in both.
+    """Return two long contexts as JSON values, without the common items at the start of their first list of objects.
 
     None unless the texts first differ where that list has grown.
     """
@@ -222,7 +222,7 @@ def _without_same_items(before: str, after: str) -> tuple[dict[str, Any], dict[s
     if beginning is None or same <= beginning.end() or before[same : same + 1] != "]" or after[same : same + 1] != ",":
         return None
     start = beginning.end()
-    try:  # the items are whole if the rest is JSON: else it has more closing brackets than opening ones
+    try:  # the items are complete if the rest is valid JSON: otherwise it has more closing brackets than opening ones
         return from_json(before[:start] + before[same:]), from_json(after[:start] + after[same + 1 :])
     except ValueError:
         return None
@@ -251,11 +251,11 @@ def patched(text: str, patches: Iterable[tuple[str | None, str | None]]) -> str:
     >>> patched('{"a":1,"b":[2]}', [('{"a":7}', None), (None, '{"b":[3,4]}')])
     '{"a":7,"b":[2,3,4]}'
     """
-    some = [patch for patch in patches if patch != (None, None)]
-    if not some:
+    changes = [patch for patch in patches if patch != (None, None)]
+    if not changes:
         return text
     values: dict[str, Any] = from_json(text)
-    for changed, appended in some:
+    for changed, appended in changes:
         values.update(from_json(changed or "{}"))
         for name, items in from_json(appended or "{}").items():
             values[name] += items
@@ -263,24 +263,24 @@ def patched(text: str, patches: Iterable[tuple[str | None, str | None]]) -> str:
 
 
 def _is_same_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same in JSON, which tells 1, 1.0 and true apart."""
+    """Return whether two values are the same in JSON, where 1, 1.0 and true differ."""
     return bool(one == other) and (type(other) is str or to_json(one) == to_json(other))
 
 
 def _has_grown(one: Any, other: Any) -> bool:
-    """Whether `other` is a longer list that begins with all items of the list `one`."""
+    """Return whether `other` is a longer list that starts with all items of the list `one`."""
     if not (isinstance(one, list) and isinstance(other, list) and len(one) < len(other)):
         return False
     return _is_same_json(one, other[: len(one)])
 
 
 def changed_by_writing(context: AgentContext, restored: AgentContext) -> tuple[str, ...]:
-    """Return one line for each field that was deleted or does not come back from JSON unchanged."""
+    """Return one line for each field that was deleted or changes on its way through JSON."""
     if restored.__dict__ == context.__dict__:
         return ()
     before, after = _kept(context), _kept(restored)
     return (
-        *(f"{name}: it was deleted; set it instead" for name in after if name not in before),
+        *(f"{name}: was deleted; assign a value instead" for name in after if name not in before),
         *(
             f"{name}: {_shortened(repr(value), _LONGEST_PROBLEM)} would come back as "
             f"{_shortened(repr(after.get(name)), _LONGEST_PROBLEM)}"
@@ -291,7 +291,7 @@ def changed_by_writing(context: AgentContext, restored: AgentContext) -> tuple[s
 
 
 def values_of(model: BaseModel) -> dict[str, Any]:
-    """Return a model's values by field name, however the model would be serialized."""
+    """Return a model's values by field name, regardless of the model's own serializers."""
     held = vars(model)
     return {name: held[name] for name in type(model).model_fields if name in held} | (model.model_extra or {})
 
@@ -302,14 +302,16 @@ def _kept(model: BaseModel) -> dict[str, Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values are equal, apart from NaN and from what JSON never keeps of the models inside them."""
+    """Return whether two values are equal, except for NaN and for the parts of nested models that JSON never keeps."""
     if one == other:
         return True
     if type(one) is not type(other):
         return False
-    parts, others = _parts(one), _parts(other)
-    if parts is not None and others is not None:
-        return parts.keys() == others.keys() and all(_is_same(part, others[key]) for key, part in parts.items())
+    parts, other_parts = _parts(one), _parts(other)
+    if parts is not None and other_parts is not None:
+        return parts.keys() == other_parts.keys() and all(
+            _is_same(part, other_parts[key]) for key, part in parts.items()
+        )
     return bool(one != one and other != other)  # noqa: PLR0124  (a NaN is not equal to itself)
 
 
@@ -324,7 +326,7 @@ def _parts(value: Any) -> Mapping[Any, Any] | None:
 
 
 def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[str, ...]:
-    """Return one line for each of the first ten problems, then how many more there are.
+    """Return one line for each of the first ten problems, then the number of further ones.
 
     A line has the path of the field and pydantic's message.
     """
@@ -340,9 +342,9 @@ def problems_of(error: ValidationError | PydanticSerializationError) -> tuple[st
 
 
 def told_as(expected: str) -> WrapValidator:
-    """Have a field say in words what would work, in place of a pattern or of what each member of a union says.
+    """Replace a field's error by a description of valid input, where pydantic names a pattern or each union member.
 
-    The field is validated as a Python value even in JSON: a strict one of type datetime then refuses a text.
+    The field is validated as a Python value even in JSON: a strict datetime field then refuses a text.
 
     >>> from typing import Annotated
     >>> from pydantic import Field, TypeAdapter
@@ -354,9 +356,9 @@ def told_as(expected: str) -> WrapValidator:
     ("the whole: Input should be 'S', 'M' or 'L'",)
     """
 
-    def validate(given: Any, inner: ValidatorFunctionWrapHandler) -> Any:
+    def validate(value: Any, inner: ValidatorFunctionWrapHandler) -> Any:
         try:
-            return inner(given)
+            return inner(value)
         except ValidationError:
             raise PydanticCustomError("told", "Input should be {expected}", {"expected": expected}) from None
 
@@ -364,7 +366,7 @@ def told_as(expected: str) -> WrapValidator:
 
 
 def _first_faults(error: ValidationError) -> list[dict[str, Any]]:
-    """Return the faults to list, and parse no more than those.
+    """Return the faults to list, and parse no others.
 
     As Python values, a million faults in one body would take seconds and a gigabyte.
     """
@@ -402,10 +404,10 @@ def _type_name(annotation: Any) -> str:
 
 
 def canonical_json(payload: Mapping[str, Any]) -> str:
-    """Return JSON text that is the same for the same content, in whatever order its keys come."""
+    """Return JSON text that is the same for the same content, in any order of keys."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def compact_json(payload: Mapping[str, Any]) -> str:
-    """Return JSON text without spaces, its keys in their order."""
+    """Return JSON text without spaces, with the keys in their given order."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))

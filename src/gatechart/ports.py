@@ -33,7 +33,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """A source of ids for agents that were given none."""
+    """A source of ids for agents that start without one."""
 
     def __call__(self) -> AgentId:
         """Return an id that no agent had before."""
@@ -52,7 +52,7 @@ class AgentStore(Protocol):
         ...
 
     async def applied(self, agent_id: AgentId, event_id: str) -> HistoryEntry | None:
-        """Return the turn in which the agent applied the event with this id, or None if it has not applied it."""
+        """Return the turn that applied the event with this id to the agent, or None if no turn did."""
         ...
 
     async def history(self, agent_id: AgentId, *, after: int = 0, limit: int | None = None) -> Sequence[HistoryEntry]:
@@ -60,10 +60,10 @@ class AgentStore(Protocol):
         ...
 
     async def snapshot_at(self, agent_id: AgentId, version: int) -> Snapshot:
-        """Return the snapshot that `load` returned when this version was the newest.
+        """Return the snapshot that `load` returned when this version was the newest one.
 
-        For each turn a store may keep only the difference from its `previous` snapshot, and build the text of the
-        context again. The context is then the same as JSON. It is the same as text if `write_context` wrote it.
+        For each turn a store may keep only the difference from its `previous` snapshot, and rebuild the text of the
+        context. The rebuilt context is the same as JSON. It is the same text if `write_context` wrote it.
         Raises UnknownAgentError. Raises UnknownVersionError if the agent has not reached the version, or the turn was
         pruned.
         """
@@ -72,24 +72,24 @@ class AgentStore(Protocol):
     async def find(self, query: Query) -> Page:
         """Return the agents that match a query, in its order.
 
-        What is behind `after` does not depend on what was there when it was given: an agent that was started or has
-        changed meanwhile is where it belongs now. In the order started, `after` is an agent, and raises
-        UnknownAgentError if it is not there; any other place stays valid.
+        A page follows `after` in the present order, whatever the order was when `after` was returned: an agent that has
+        started or changed since is listed at its new position. In the order started, `after` is an agent, and raises
+        UnknownAgentError if that agent does not exist; any other position stays valid.
 
         Agents without a value for a field of the query (see `sort_key`) are not found. Values compare by their keys.
         """
         ...
 
     async def declare(self, searchable: Mapping[str, Sequence[str]]) -> bool:
-        """Find agents by these fields of their contexts from now on: by all of these, for each graph that is named.
+        """Make agents searchable by these fields of their contexts, and by no others, for each graph that is named.
 
-        The values are committed with each turn. Those of agents from before are added by `fill`; fields that are no
-        longer listed are forgotten. Return whether there is anything to fill. Raises OwnershipLostError as `commit`.
+        Each turn commits the values. `fill` adds the values of existing agents; fields that are no longer listed are
+        forgotten. Return whether there is anything to fill. Raises OwnershipLostError as `commit` does.
         """
         ...
 
     async def fill(self, *, limit: int) -> bool:
-        """Add the values of at most so many agents for newly declared fields. Return whether there are more."""
+        """Add the values of at most `limit` agents for newly declared fields. Return whether there are more."""
         ...
 
     async def searchable(self) -> Sequence[Searchable]:
@@ -97,7 +97,7 @@ class AgentStore(Protocol):
         ...
 
     async def counts(self, graph: str | None = None) -> Sequence[GraphCount]:
-        """Return how many agents each graph has, or this one: only graphs that have some, by name."""
+        """Return the number of agents of each graph that has any, or of this graph, by name."""
         ...
 
 
@@ -117,7 +117,7 @@ class MailStore(Protocol):
         ...
 
     async def count(self, backlog: Backlog, *, most: int) -> int:
-        """Return how much mail without a sender waits in this backlog, or `most` if there is more."""
+        """Return the amount of mail without a sender that waits in this backlog, or `most` if there is more."""
         ...
 
     async def running(
@@ -125,7 +125,7 @@ class MailStore(Protocol):
     ) -> Sequence[tuple[int, ActiveInvocation]]:
         """Return the active invocations of one agent or of all, each with its position for the next `after`.
 
-        Their graph and its version are those that the agent has now.
+        Their graph and its version are the agent's current ones.
         """
         ...
 
@@ -141,14 +141,14 @@ class MailStore(Protocol):
         ...
 
     async def handoffs(self, query: HandoffQuery) -> Sequence[HandoffRecord]:
-        """Return the handoffs that match a query, in the order that it asks for."""
+        """Return the handoffs that match a query, in the order that the query requests."""
         ...
 
     async def held(self) -> Mapping[str, int]:
-        """Return how much open work there is: by graph, by entry point (`graph.NAME`), and by recipient if chosen.
+        """Return the amount of open work: by graph, by entry point (`graph.NAME`), and by recipient if chosen.
 
-        What was chosen counts under the id of the recipient's agent, too (`directory:ID`). Accepted handoffs count. For
-        graphs and such agents, slots that are held count if there are more of them.
+        A chosen handoff also counts under the id of the recipient's agent (`directory:ID`). Accepted handoffs count.
+        For graphs and such agents, the number of held slots counts if it is higher.
         """
         ...
 
@@ -161,7 +161,7 @@ class MaintenanceStore(Protocol):
     """The part of a store that works outside commits: it remembers graphs, and it forgets."""
 
     async def remember(self, graphs: Sequence[KnownGraph]) -> None:
-        """Keep descriptions of graphs for `known_graph`. A graph that is already kept stays as it is."""
+        """Keep descriptions of graphs for `known_graph`. A graph that is already kept does not change."""
         ...
 
     async def known_graph(self, fingerprint: str) -> KnownGraph | None:
@@ -178,34 +178,33 @@ class MaintenanceStore(Protocol):
     async def erase(self, agent_id: AgentId) -> bool:
         """Forget the agent for good, with its history, mail, invocations and handoffs. Return whether it was erased.
 
-        Returns False, and forgets nothing, if somebody would then wait for ever: a handoff offered to the agent is
+        Returns False, and forgets nothing, if another agent would then wait for ever: a handoff offered to the agent is
         pending, or the agent is active and has handoffs in its snapshot. Raises UnknownAgentError, OwnershipLostError.
         """
         ...
 
     async def prune(self, pruning: Pruning, *, after: int = 0, limit: int = 100, dry_run: bool = False) -> Pruned:
-        """Forget part of what the pruning allows, in one short transaction, and say where the next part begins.
+        """Forget part of the data that the pruning allows, in one short transaction, and return where to continue.
 
         A part is about `limit` agents, in the order started, and `limit` pieces of mail, and at most a few thousand
-        turns. So turns wait only briefly, and a pruning may be given up between parts. An agent keeps its newest turns
-        without a gap, and every snapshot of those can be read. What belongs to no erased agent stays accepted,
-        recognised by its id within the window, and under way. An agent is not erased while mail waits for it, or while
-        it has a part in a handoff that is not over. Raises OwnershipLostError.
+        turns. So turns wait only briefly, and a pruning may be stopped between parts. An agent keeps its newest turns
+        without a gap, and every snapshot of those turns can be read. Unless it belongs to an erased agent, mail stays
+        accepted and is recognised by its id within the window, and running work continues. An agent is not erased while
+        mail waits for it, or while it has a part in an open handoff. Raises OwnershipLostError.
 
-        dry_run: only say what would be forgotten, which a reader can do too. All parts together say what a pruning
-        would forget.
+        dry_run: only report the data to forget, which a reader may do too. All parts together cover the whole pruning.
         """
         ...
 
 
 class SignsOfLife(Protocol):
-    """Hosts and their signs of life. Whoever has opened the database to write may add its own, owner or not."""
+    """Hosts and their signs of life. Any process that has opened the database to write may add one, owner or not."""
 
     async def beat(self, host: HostRecord, *, forget_before: datetime) -> None:
         """Keep a host's newest sign of life in place of earlier ones.
 
-        Hosts that were last seen before `forget_before` are forgotten, and of too many those seen longest ago; see
-        `MOST_HOSTS`.
+        Hosts last seen before `forget_before` are forgotten. Above `MOST_HOSTS`, those last seen longest ago are
+        forgotten too.
         """
         ...
 
@@ -221,7 +220,7 @@ class SignsOfLife(Protocol):
 class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
     """Storage that keeps agents, their mail and their pending work through a crash.
 
-    A call that raises has written nothing. Raises an OutsideError that says what failed if the database fails. Raises
+    A call that raises has written nothing. Raises an OutsideError that names the failure if the database fails. Raises
     UnwritableError for a value that the store can never keep, for example a text that is too long.
 
     A damaged row never keeps others from being read. In lists (`find`, `mail`, `handoffs`, `history`) it has the status
@@ -231,7 +230,7 @@ class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
 
     @property
     def is_durable(self) -> bool:
-        """Whether what is committed outlives the process."""
+        """Whether committed data outlives the process."""
         ...
 
     @property
@@ -246,14 +245,14 @@ class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
     async def commit(self, units: Sequence[Unit]) -> Sequence[Verdict]:
         """Write each unit wholly or not at all, in one transaction. Return one verdict for each, in order.
 
-        A TurnRecord is COMMITTED if the stored version is that of its `previous` snapshot (or the agent does not exist
+        A TurnRecord is COMMITTED if the stored version equals its `previous` version (or the agent does not exist
         and it has none) and the mail that it consumes waits. Otherwise it is STALE and nothing of it was written. A
         committed turn's mail is accepted. Mail whose id waits or was applied is left out, or kept as refused if its
-        event or payload differs. The consumed mail is forgotten. Then the effects are applied, and those that end
-        something come first. A Cancel ends the waiting mail and the invocations of the state's earlier entries, with
+        event or payload differs. The consumed mail is forgotten. Then the effects are applied, starting with the ones
+        that end something. A Cancel ends the waiting mail and the invocations of the state's earlier entries, with
         their steps. A CancelTimer ends the waiting mail of that key. A CancelAll ends both, for all states and keys. A
         ReplaceMail changes or ends waiting mail. A ReplaceInvocation changes an invocation, which keeps its steps. A
-        StartInvoke begins an invocation of this entry with the turn's context. No two turns of a call belong to one
+        StartInvoke starts an invocation of this entry with the turn's context. No two turns of a call belong to one
         agent, and turns go before other units.
 
         A Posting is REPEATED if mail with its id waits for the recipient, or was applied by it, with the same event and
@@ -261,23 +260,23 @@ class Store(AgentStore, MailStore, MaintenanceStore, SignsOfLife, Protocol):
         or MailEnd is STALE if that mail does not exist. A MailChange that raises other mail is STALE also if its own
         mail does not wait. A StepRecord or Report is STALE if its invocation is over. A StepRecord is REPEATED if its
         step already has a result. Otherwise the steps that it replaces are forgotten, their names are free again, and
-        the mail that it tells the agent is accepted.
+        its mail to the agent is accepted.
 
         A JournalRecord is STALE if its invocation is over, unless an operator writes it. It is REPEATED if the agent's
         journal has an entry of that name. Otherwise the entry is the journal's last, the entries that it replaces are
-        forgotten, and the mail that it tells the agent is accepted. A JournalRecord whose own name is among those
-        that it replaces is never REPEATED: the new entry keeps the position of the old one.
+        forgotten, and its mail to the agent is accepted. A JournalRecord that replaces its own name is never REPEATED:
+        the new entry keeps the position of the old one.
 
-        An Offer keeps the handoff. An OfferChosen gives it its target, its packet and its choice, and takes it from
+        An Offer keeps the handoff. An OfferChosen gives it its target, its packet and its choice, and changes it from
         CHOOSING to PENDING. A ChangeHandoff changes its status, and keeps its choice if it has one. A turn or an Answer
-        is STALE if a handoff that it would change has a status other than the expected one. An Answer is STALE also if
+        is STALE if a handoff that it would change does not have the expected status. An Answer is STALE also if
         its mail does not wait. A ReserveSlot is STALE if all slots of the graph are held. A handoff that has a slot
         keeps it until it ends, and frees it then.
 
-        A BreakerChange replaces what is stored of its circuit breaker; the last one of a commit counts.
+        A BreakerChange replaces the stored state of its circuit breaker; the last change in a commit counts.
 
-        Raises OwnershipLostError if another owner has taken over, and HandoffStateError if a handoff would go to a
-        status that cannot follow its own. Then none of the units is written.
+        Raises OwnershipLostError if another owner has taken over, and HandoffStateError if a handoff would change to a
+        status that may not follow its current one. Then none of the units is written.
         """
         ...
 
@@ -306,7 +305,7 @@ class Asking(Protocol):
         ...
 
     async def forget(self, number: int) -> None:
-        """Forget a request whose answer nobody wants any more. No later owner takes it again."""
+        """Forget a request whose answer is no longer needed. No later owner takes it again."""
         ...
 
 
@@ -314,14 +313,14 @@ class Requests(Protocol):
     """Requests from other processes to the owner of the database. Raises OwnershipLostError as `Store.commit` does."""
 
     async def asked(self) -> None:
-        """Wait until there is a request that was not taken. Returns within a moment of its arrival."""
+        """Wait until there is a request that was not taken. Returns shortly after its arrival."""
         ...
 
     async def take(self, now: datetime, *, limit: int, again: bool = False) -> Sequence[Request]:
-        """Take requests in the order asked. Each is taken once, and cannot be withdrawn afterwards.
+        """Take requests in the order they were made. Each is taken once, and cannot be withdrawn afterwards.
 
-        A request that has expired is forgotten instead, and so is one that was answered an hour ago and not fetched.
-        again: take also requests that an owner who is gone took and did not answer.
+        A request that has expired is forgotten instead, and so is one whose answer was not fetched for an hour.
+        again: take also requests that a previous owner took and did not answer.
         """
         ...
 
@@ -360,7 +359,7 @@ class Host(Protocol):
         ...
 
     async def can(self, event: Name, payload: Any) -> AcceptedEvent:
-        """Return what an event would do now, as `Agent.can` does."""
+        """Return the effect that an event would have now, as `Agent.can` does."""
         ...
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
@@ -368,5 +367,5 @@ class Host(Protocol):
         ...
 
     async def until(self, awaited: Awaited, timeout_s: float | None) -> Snapshot:
-        """Wait for the first committed snapshot, now or later, in which the agent is there. Raises as `Agent.until`."""
+        """Return the first committed snapshot, now or later, that shows the awaited state. Raises as `Agent.until`."""
         ...

@@ -1,4 +1,4 @@
-"""Secrets that types declare: pydantic's `SecretStr`, `SecretBytes` and `Secret[T]`, and those of a JSON Schema."""
+"""Secrets declared by types: pydantic's `SecretStr`, `SecretBytes`, `Secret[T]`, and the secrets of a JSON Schema."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def has_secrets(kind: type[BaseModel]) -> bool:
 
 
 def describes_secrets(schema: Any) -> bool:
-    """Return whether a part of pydantic's core schema, the only description that is complete, is or has a secret."""
+    """Return whether a part of pydantic's core schema, the only complete description, is or has a secret."""
     if isinstance(schema, list | tuple):
         return any(map(describes_secrets, schema))
     if not isinstance(schema, dict):
@@ -51,12 +51,12 @@ def describes_secrets(schema: Any) -> bool:
 
 
 def marked(value: Any, written: Any, in_bytes: _Bytes = "utf8") -> Any:
-    """Return JSON values in which pydantic masked secrets, with the secrets themselves, marked as such.
+    """Return JSON values with their secrets restored and marked, where pydantic had masked them.
 
-    value: what the JSON values were written from, by the names of its fields. in_bytes: how secret bytes are written,
-    unless a model says.
+    value: the Python value of the JSON values, by field names. in_bytes: the encoding of secret bytes, unless a model
+    sets another.
 
-    Raises PydanticSerializationError for a secret that is no JSON.
+    Raises PydanticSerializationError for a secret that is not JSON.
     """
     if isinstance(value, _TYPES):
         return {SECRET: to_jsonable_python(value.get_secret_value(), bytes_mode=in_bytes)}
@@ -67,7 +67,7 @@ def marked(value: Any, written: Any, in_bytes: _Bytes = "utf8") -> Any:
     if isinstance(written, dict) and (isinstance(value, BaseModel) or is_dataclass(value)):
         return {name: marked(getattr(value, name, None), each, in_bytes) for name, each in written.items()}
     if isinstance(written, dict) and isinstance(value, Mapping) and len(value) == len(written):
-        pairs = zip(value.values(), written.items(), strict=True)  # whose keys may have been written as texts
+        pairs = zip(value.values(), written.items(), strict=True)  # JSON may have turned the keys into texts
         return {key: marked(each, text, in_bytes) for each, (key, text) in pairs}
     if isinstance(written, list) and isinstance(value, list | tuple | set | frozenset) and len(value) == len(written):
         return [marked(each, text, in_bytes) for each, text in zip(value, written, strict=True)]
@@ -95,7 +95,7 @@ def marked_by(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _marked(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
-    """Mark a part of a value. Where a schema has alternatives, what is secret in one of them is a secret."""
+    """Mark a part of a value. Where a schema has alternatives, a part that is secret in one of them is a secret."""
     if not isinstance(schema, Mapping) or (isinstance(value, dict) and SECRET in value):
         return value
     if schema.get("writeOnly") or schema.get("format") == "password":
@@ -103,8 +103,8 @@ def _marked(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
     for part in _referred(root, schema):
         value = _marked(root, part, value)
     if isinstance(value, dict):
-        named, others = schema.get("properties", {}), schema.get("additionalProperties")
-        return {key: _marked(root, named.get(key, others), each) for key, each in value.items()}
+        properties, additional = schema.get("properties", {}), schema.get("additionalProperties")
+        return {key: _marked(root, properties.get(key, additional), item) for key, item in value.items()}
     if isinstance(value, list):
         first = schema.get("prefixItems", ())
         kinds = (*first, *[schema.get("items")] * (len(value) - len(first)))
@@ -113,8 +113,8 @@ def _marked(root: Mapping[str, Any], schema: Any, value: Any) -> Any:
 
 
 def _referred(root: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Any]:
-    found = [each for keyword in ("anyOf", "oneOf", "allOf") for each in schema.get(keyword, ())]
+    schemas = [each for keyword in ("anyOf", "oneOf", "allOf") for each in schema.get(keyword, ())]
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        found.append(root.get("$defs", {}).get(reference.removeprefix("#/$defs/")))
-    return found
+        schemas.append(root.get("$defs", {}).get(reference.removeprefix("#/$defs/")))
+    return schemas

@@ -202,7 +202,7 @@ def test_what_was_tried_before_is_told_where_nobody_is_left(folder, gatechart):
     failed = gatechart("handoff", "o-1", "--to", "anna", "--wait", *app)
     assert failed.code == 1
     assert "anna is left out by refused: it already had the offer" in failed.out
-    assert re.search(r"in vain +human_desk at HIGH: no capacity", failed.out)
+    assert re.search(r"failed before +human_desk at HIGH: no capacity", failed.out)
 
 
 @pytest.mark.parametrize(

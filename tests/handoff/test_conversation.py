@@ -210,7 +210,7 @@ def test_chosen_fields_are_left_out() -> None:
     [
         ({"without": ["messages"]}, "without: a packet has no field 'messages'"),
         ({"without": ["metadata.locale"]}, "no field 'metadata.locale'"),
-        ({"last": -1}, "last: -1 messages"),
+        ({"last": -1}, "last: -1 is negative"),
         ({"mode": "nonsense"}, "mode: "),
         ({"ticket": math.nan}, "ticket.float: Input should be a finite number"),
     ],

@@ -73,14 +73,14 @@ def fail(old: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("payload", "migrations", "version", "problem", "remedy"),
     [
-        ([], (), None, "it is a list, no mapping", "packet_schema()"),
-        (None, (), None, "it is a NoneType, no mapping", "packet_schema()"),
-        ({"schema_version": "1"}, (), None, "schema_version: '1' is no whole number", "packet_schema()"),
-        ({"schema_version": True}, (), None, "schema_version: True is no whole number", "packet_schema()"),
+        ([], (), None, "it is a list, not a mapping", "packet_schema()"),
+        (None, (), None, "it is a NoneType, not a mapping", "packet_schema()"),
+        ({"schema_version": "1"}, (), None, "schema_version: '1' is not an integer", "packet_schema()"),
+        ({"schema_version": True}, (), None, "schema_version: True is not an integer", "packet_schema()"),
         ({"schema_version": 0}, (), 0, "no migration from schema version 0", "PacketMigration(0, ...)"),
         ({"schema_version": -5}, (), -5, "no migration from schema version -5", "PacketMigration(-5, ...)"),
-        ({"schema_version": 0}, (PacketMigration(0, fail),), 0, "raised KeyError: 'problem'", "Mend the migration"),
-        ({"schema_version": 0}, (PacketMigration(0, list),), 0, "returned a list, no dict", "Mend the migration"),
+        ({"schema_version": 0}, (PacketMigration(0, fail),), 0, "raised KeyError: 'problem'", "Fix the migration"),
+        ({"schema_version": 0}, (PacketMigration(0, list),), 0, "returned a list, not a dict", "Fix the migration"),
         ({"schema_version": 0}, (PacketMigration(0, dict),) * 2, 0, "two migrations from schema version 0", "Register"),
         ({"reason": "boredom"}, (), 1, "reason: Input should be", "packet_schema()"),
         (

@@ -55,7 +55,7 @@ async def test_nodes_none_of_which_answers_are_told(engine):
 
 
 async def test_an_engine_without_an_address_is_refused():
-    with pytest.raises(ValueError, match="an engine has an address"):
+    with pytest.raises(ValueError, match="no address of the engine was given"):
         async with RestateRuntime.open([], graphs=[counting]):
             pytest.fail("it was opened")
 

@@ -440,7 +440,7 @@ async def test_a_runtime_learns_that_it_was_taken_over_from_though_nobody_asks_i
             with pytest.raises(OwnershipLostError):
                 await runtime.start("lamp", at="ON")
             assert (await taker.start("lamp", at="ON")).snapshot.version == 1
-    assert caplog.text.count("another owner has taken over; nothing is hosted here any more") == 1
+    assert caplog.text.count("another owner has taken over; this process no longer hosts any agent") == 1
 
 
 @pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")

@@ -485,7 +485,7 @@ async def fire_all(runtime, clock, agent, due):
         assert len(runtime._effects.timers._mail) <= 20
         shown = (clock.now() - NOON).total_seconds()
         await until_noted(agent, [str(each) for each in sorted(due) if each <= shown])
-    assert (await runtime.mail(), runtime._effects.timers._places) == ([], [])
+    assert (await runtime.mail(), runtime._effects.timers._keys) == ([], [])
 
 
 @pytest.mark.needs("takes_a_clock")

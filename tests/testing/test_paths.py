@@ -86,7 +86,7 @@ async def test_a_beginning_that_goes_another_way_is_told():
         context=Desk,
         entry_points=[EntryPoint("A")],
     )
-    with pytest.raises(pytest.fail.Exception, match="begun in A, not in B; start with a payload"):
+    with pytest.raises(pytest.fail.Exception, match="started in A, not in B; start with a payload"):
         await walk(graph, one(graph))
 
 

@@ -1,4 +1,4 @@
-"""The context of an agent that holds a conversation: it builds packets and takes them in."""
+"""The context of an agent that holds a conversation: it builds packets and reads them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from gatechart.values.handoffs import Reason
 from gatechart.values.secrets import withheld
 
 SUMMARY: Final = "summary"
-"""Role of the message that replaces those that a packet leaves out."""
+"""Role of the message that replaces messages left out of a packet."""
 
-_LONGEST_FOUND: Final = 2_000  # characters of evidence in a packet
+_LONGEST_EVIDENCE: Final = 2_000  # characters of evidence in a packet
 
 Summarize: TypeAlias = Callable[[tuple[Message, ...]], str]
 PartT = TypeVar("PartT", bound=Part)
@@ -43,10 +43,10 @@ PartT = TypeVar("PartT", bound=Part)
 class ConversationContext(AgentContext):
     """A context with the parts of a conversation. Subclass it to add the fields that the agent needs.
 
-    Fields of a subclass travel in the packet's internal state, the agent's own word. The next agent receives them in
-    its fields of the same names. A field with its default value is left out, with two exceptions: it replaced the value
-    of an earlier agent, or an entity has its name. An empty default (None, an empty text or collection) does not stop
-    the entity.
+    Fields of a subclass travel in the packet's internal state, as the agent's own statements. The next agent receives
+    them in its fields of the same names. A field with its default value is left out, with two exceptions: it replaced
+    the value of an earlier agent, or an entity has its name. An empty default (None, an empty text or collection) does
+    not keep the entity out.
     """
 
     # A packet has the same field names, except that `messages` is its `conversation`.
@@ -64,7 +64,7 @@ class ConversationContext(AgentContext):
     metadata: Metadata = Metadata()
 
     _turn: str = PrivateAttr("")  # the current one; empty outside of turns
-    tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to go by
+    tells_words: ClassVar[bool] = True  # read by the checks of selections: its packets have texts to match
     conversation_fields: ClassVar[frozenset[str]] = frozenset()  # the fields of this class; see `own_fields`
     _TEXTS: ClassVar = ("session_id", "user_id", "initial_query", "current_problem", "suggested_action")
 
@@ -81,13 +81,13 @@ class ConversationContext(AgentContext):
         parts: images, audio and files, and texts between them; `content` comes before them. Raises PayloadError for
         parts whose bytes are not in exactly one place, are not base64, or are more than 4 MiB in all.
         """
-        given = tuple(parts)
-        if problems := problems_in(given):
+        media = tuple(parts)
+        if problems := problems_in(media):
             raise PayloadError("parts", problems, "parts of a message")
-        told = (TextPart(text=content), *given) if content and given else given
-        text = "\n".join(each.text for each in told if isinstance(each, TextPart)) if told else content
+        pieces = (TextPart(text=content), *media) if content and media else media
+        text = "\n".join(piece.text for piece in pieces if isinstance(piece, TextPart)) if pieces else content
         calls, own_id = tuple(tool_calls), self._new_id(len(self.messages))
-        message = Message(role=role, content=text, time=time, tool_calls=calls, parts=told, id=own_id)
+        message = Message(role=role, content=text, time=time, tool_calls=calls, parts=pieces, id=own_id)
         self.messages.append(message)
         return message
 
@@ -116,7 +116,7 @@ class ConversationContext(AgentContext):
         return step
 
     def tried(self, action: str) -> bool:
-        """Tell whether the trace has this action, by this agent or an earlier one."""
+        """Return whether the trace has this action, by this agent or an earlier one."""
         return any(step.action == action for step in self.reasoning)
 
     def packet(
@@ -130,10 +130,10 @@ class ConversationContext(AgentContext):
     ) -> HandoffPacket:
         """Build the packet for the next agent. Raises PacketError for values that JSON cannot hold and unknown names.
 
-        last: how many of the newest messages go along; all if None.
+        last: how many of the newest messages to include; all if None.
         summarize: turns the messages that are left out, if any, into one; none is added if it returns "".
-        without: names of the packet's fields to leave out, or `entities.<name>` and `internal_state.<name>`, which
-            is where fields of a subclass are.
+        without: names of the packet's fields to leave out, or `entities.<name>` and `internal_state.<name>` for the
+            fields of a subclass.
         more: further fields of the packet, or other values for these.
         """
         parts = {name: getattr(self, name) for name in _SHARED}
@@ -145,8 +145,8 @@ class ConversationContext(AgentContext):
         """Continue with the contents of a packet. Taking the same packet twice has the same effect as once.
 
         New messages, reasoning, assumptions and decisions are appended; entities and internal state are updated. Texts
-        in the packet replace existing ones, except that the first initial query stays, and messages replace those with
-        their ids. Priority and suggestion are the packet's. Fields of a subclass are filled as for a new agent.
+        in the packet replace existing ones, except that the first initial query stays. Messages replace known messages
+        with the same ids. Priority and suggestion are the packet's. Fields of a subclass are filled as for a new agent.
 
         entities: names of the fields of a subclass that entities may fill; they fill no others.
         """
@@ -191,11 +191,11 @@ _KEYED: Final = ("entities", "internal_state")
 
 
 def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPacket:
-    """Return the packet with what a model said when it chose this handoff.
+    """Return the packet with the words and arguments of the model that chose this handoff.
 
     choice: payload of the event of the choice. The reason and the summary become a step of the reasoning, the other
-    arguments entities. The internal state loses empty values under the names of arguments, so that the arguments can
-    fill these fields.
+    arguments become entities. The internal state loses empty values under the names of arguments, so that the arguments
+    can fill these fields.
     """
     arguments = dict(choice.get("arguments", {}))
     words = {"reasoning": arguments.pop("reason", ""), "details": arguments.pop("summary", "")}
@@ -210,28 +210,28 @@ def with_choice(packet: HandoffPacket, choice: Mapping[str, Any]) -> HandoffPack
     )
 
 
-def with_finding(packet: HandoffPacket, event: str, told: Mapping[str, Any]) -> HandoffPacket:
-    """Return the packet with what a signal found about the agent, because of which the work is handed on.
+def with_finding(packet: HandoffPacket, event: str, payload: Mapping[str, Any]) -> HandoffPacket:
+    """Return the packet with the signal that caused this handoff.
 
-    told: payload of the event, which is the signal, or the attempt to get out of what it found. The evidence becomes a
-    step of the reasoning, with what was passed over; the signal's reason that of the packet, if it has none.
+    payload: of the event, which is the signal or an escape attempt that follows it. The evidence becomes a step of the
+    reasoning, with the strategies that were passed over. The signal's reason becomes the packet's, if that has none.
     """
-    found = "; ".join(map(_found, told.get("evidence", ())))
-    passed = "; ".join(f"{each['strategy']} was passed over: {each['why']}" for each in told.get("passed", ()))
+    evidence = "; ".join(map(_evidence_line, payload.get("evidence", ())))
+    passed = "; ".join(f"{each['strategy']} was passed over: {each['why']}" for each in payload.get("passed", ()))
     step = ReasoningStep(
         step_id=str(len(packet.reasoning) + 1),
         action=event,
-        details=passed[:_LONGEST_FOUND],
-        outcome=str(told.get("way", "")),
-        reasoning=f"{told.get('signal', '')}: {found}"[:_LONGEST_FOUND],
+        details=passed[:_LONGEST_EVIDENCE],
+        outcome=str(payload.get("way", "")),
+        reasoning=f"{payload.get('signal', '')}: {evidence}"[:_LONGEST_EVIDENCE],
     )
-    why = told.get("reason")
+    why = payload.get("reason")
     known = packet.reason is Reason.OTHER and why in set(Reason)
     reason = Reason(str(why)) if known else packet.reason
     return packet.model_copy(update={"reason": reason, "reasoning": (*packet.reasoning, step)})
 
 
-def _found(evidence: Mapping[str, Any]) -> str:
+def _evidence_line(evidence: Mapping[str, Any]) -> str:
     facts = (f"{name} {to_json(value).decode()}" for name, value in evidence.items() if name != "detector")
     return f"{evidence.get('detector', 'found')} ({', '.join(facts)})"
 
@@ -239,7 +239,7 @@ def _found(evidence: Mapping[str, Any]) -> str:
 def packet_of(context: AgentContext | None, reason: Reason = Reason.OTHER) -> HandoffPacket:
     """Turn a context into a packet; one that is not a conversation becomes the internal state. Raises PacketError.
 
-    Secrets of the context stay with the agent: the packet only says where they were.
+    Secrets of the context stay with the agent: the packet only shows where they were.
     """
     if isinstance(context, ConversationContext):
         return context.packet(reason)
@@ -268,8 +268,8 @@ def fields_for(kind: type[AgentContext], packet: HandoffPacket, entities: Collec
 
 
 def _filled(kind: type[ConversationContext], packet: HandoffPacket, entities: Collection[str] = ()) -> dict[str, Any]:
-    own = _own_fields(kind)
-    return fitting(kind, own, filling_values(packet, entities)) if own else {}
+    names = _own_fields(kind)
+    return fitting(kind, names, filling_values(packet, entities)) if names else {}
 
 
 _own_fields = cache(own_fields)
@@ -278,13 +278,13 @@ _own_fields = cache(own_fields)
 def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
     """Return the fields of the subclass that a packet includes, as JSON values."""
     kind = type(context)
-    own = _own_fields(kind)
-    if not own:
+    names = _own_fields(kind)
+    if not names:
         return {}
     values = values_of(context)
-    telling = {name for name in own if name in values and _is_said(context, name, values)}
+    included = {name for name in names if name in values and _is_included(context, name, values)}
     try:
-        text = context.model_dump_json(include=telling, round_trip=True, by_alias=False, warnings=False)
+        text = context.model_dump_json(include=included, round_trip=True, by_alias=False, warnings=False)
         dumped: dict[str, JsonValue] = (
             withheld(marked(context, from_json(text))) if has_secrets(kind) else from_json(text)
         )
@@ -293,7 +293,7 @@ def _own_values(context: ConversationContext) -> dict[str, JsonValue]:
     return dumped
 
 
-def _is_said(context: ConversationContext, name: str, values: Mapping[str, Any]) -> bool:
+def _is_included(context: ConversationContext, name: str, values: Mapping[str, Any]) -> bool:
     """Return whether the packet includes a field: it differs from its default, or contradicts an older value."""
     kind, value = type(context), values[name]
     default = kind.model_fields[name].get_default(call_default_factory=True, validated_data=dict(values))
@@ -311,7 +311,7 @@ def _is_empty(value: Any) -> bool:
 
 def _shortened(messages: list[Message], last: int | None, summarize: Summarize | None) -> tuple[Message, ...]:
     if last is not None and last < 0:
-        raise _refusal((f"last: {last} messages cannot be taken",))
+        raise _refusal((f"last: {last} is negative; give the number of messages to include",))
     start = 0 if last is None else max(0, len(messages) - last)
     left_out, kept = tuple(messages[:start]), tuple(messages[start:])
     text = summarize(left_out) if summarize and left_out else ""
@@ -343,7 +343,7 @@ def _refusal(problems: tuple[str, ...]) -> PacketError:
 
 
 def _new(known: Iterable[PartT], brought: Iterable[PartT]) -> Iterator[PartT]:
-    """Yield new parts. A part that is repeated counts as new as often as it exceeds the known number."""
+    """Yield new parts. A part that occurs more often than in the known parts is new for each further occurrence."""
     counts = Counter(part.model_dump_json() for part in known)
     for part in brought:
         text = part.model_dump_json()
@@ -354,8 +354,8 @@ def _new(known: Iterable[PartT], brought: Iterable[PartT]) -> Iterator[PartT]:
 
 
 def _merged(known: Metadata, brought: Metadata) -> Metadata:
-    told = {name: value for name, value in values_of(brought).items() if value != ""}
-    return Metadata(**values_of(known) | told)
+    filled = {name: value for name, value in values_of(brought).items() if value != ""}
+    return Metadata(**values_of(known) | filled)
 
 
 def _copied(values: dict[str, JsonValue]) -> dict[str, JsonValue]:

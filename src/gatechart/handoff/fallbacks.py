@@ -1,4 +1,4 @@
-"""The next step among a handoff's fallbacks after a rejection."""
+"""Choose the next fallback of a handoff after a rejection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gatechart.values.handoffs import Obstacle, Reason
 def fallback_steps(
     fallbacks: Fallbacks, terms: Callable[[Best], SelectionTerms] = declared_terms
 ) -> tuple[FallbackStep, ...]:
-    """Convert fallbacks to their form in a packet. terms: converts selections. Raises what it raises."""
+    """Convert fallbacks to their form in a packet. terms: converts selections; its exceptions are raised."""
     return tuple(_fallback_step(step, terms) for step in fallbacks.steps)
 
 
@@ -36,7 +36,7 @@ def fallbacks_of(travelled: Iterable[FallbackStep]) -> Fallbacks:
 
 
 def longest_wait_s(packet: Mapping[str, Any]) -> float:
-    """Return the longest wait, in seconds, before a packet is offered to the same target again; infinity if never.
+    """Return the longest wait, in seconds, before a packet is offered to the same target again; infinity if unknown.
 
     packet: JSON values, of this release or an earlier one.
     """
@@ -79,7 +79,7 @@ _CHOICES: Final[dict[Obstacle, tuple[frozenset[FallbackKind], ...]]] = {
     Obstacle.WRONG_SKILLS: (_OTHER, frozenset({FallbackKind.HUMAN})),
     Obstacle.LOOP: (frozenset({FallbackKind.HUMAN}),),
 }
-"""The kinds of fallback to look for, one set after the other; for other obstacles see `_choices`."""
+"""The kinds of fallback to look for, one set after another; for other obstacles see `_choices`."""
 
 _OF_THE_GRAPH: Final = frozenset({Obstacle.UNKNOWN_GRAPH, Obstacle.OVERLOAD})
 """Obstacles that stop every new agent of the graph, whatever its entry point."""
@@ -90,16 +90,16 @@ def next_offer(
 ) -> tuple[HandoffPacket, float] | None:
     """Return the packet of the next attempt and the seconds to wait before it; None if no fallback is left.
 
-    packet: the one that was rejected, for this obstacle. The next packet notes the failed attempt and has the new
-        target. Its `handoff_id` is "" for the caller to fill in, and so is `target_agent` if the target is a new agent
-        of another graph; a new agent that is tried again keeps its id. `request` is the first attempt's id. If the
-        target is yet to be chosen, it is the source.
+    packet: the rejected one. The next packet records the failed attempt and has the new target. Its `handoff_id` is ""
+        for the caller to fill in, and so is `target_agent` if the target is a new agent of another graph; a new agent
+        that is tried again keeps its id. `request` is the first attempt's id. If the target is still to be chosen, the
+        packet has the source as its target.
     An overload tries another graph first, then the same target again, then a human; wrong skills try another graph,
-    then a human; a loop goes to a human, with the details as evidence. Any other temporary obstacle takes the fallbacks
-    in order, and a permanent one takes the first other target. Fallbacks above the chosen one are dropped, except
-    unused retries, which apply to whichever target was tried last. For a new agent, a fallback to the same graph is not
-    another target if the graph is unknown or overloaded. The best target in the directory counts as another graph.
-    Work that matched nobody takes the first other target, too; a human gets it with the details as evidence.
+    then a human; a loop escalates to a human, with the details as evidence. Any other temporary obstacle takes the
+    fallbacks in order, and a permanent one takes the first other target. Fallbacks above the chosen one are dropped,
+    except unused retries, which apply to the target that was tried last. For a new agent, a fallback to the same graph
+    is not another target if the graph is unknown or overloaded. The best target in the directory counts as another
+    graph. Work without a match takes the first other target, too; a human gets it with the details as evidence.
     """
     tried = with_attempt(packet, obstacle, details, now)
     for kinds in _choices(obstacle):
@@ -111,7 +111,7 @@ def next_offer(
 
 
 def told_of_nobody(packet: HandoffPacket) -> dict[str, Any]:
-    """Return what a packet to a person says if the attempt before it matched nobody; nothing if it did not."""
+    """Return the fields of a packet to a person that report an earlier choice without a match; none if it had one."""
     last = packet.attempts[-1] if packet.attempts else None
     if last is None or last.obstacle is not Obstacle.NO_MATCH:
         return {}
@@ -123,7 +123,7 @@ def _choices(obstacle: Obstacle) -> tuple[frozenset[FallbackKind], ...]:
 
 
 def _wait_s(step: FallbackStep, tried: HandoffPacket, obstacle: Obstacle) -> float | None:
-    """Return how many seconds to wait before the fallback; None if it leads nowhere."""
+    """Return how many seconds to wait before the fallback; None if it has no usable target."""
     if step.kind is FallbackKind.SAME_TARGET:
         return _retry(step).wait_s(_failed(tried))
     return 0.0 if _is_another(step, tried, obstacle) else None
@@ -134,7 +134,7 @@ def _retry(step: FallbackStep) -> Retry:
 
 
 def _is_another(step: FallbackStep, packet: HandoffPacket, obstacle: Obstacle) -> bool:
-    """Tell whether the fallback is a target that the obstacle does not affect."""
+    """Return whether the fallback is a target that the obstacle does not affect."""
     if step.kind is FallbackKind.BEST or step.graph != packet.target_graph:
         return True
     if step.agent or not packet.is_new:
@@ -143,7 +143,7 @@ def _is_another(step: FallbackStep, packet: HandoffPacket, obstacle: Obstacle) -
 
 
 def _failed(tried: HandoffPacket) -> int:
-    """Count the latest offers in a row to the same target, all of which failed."""
+    """Count the latest consecutive offers to the same target, all of them failed."""
 
     def target(attempt: Attempt) -> tuple[str, ...]:
         agent = "" if tried.is_new else attempt.agent  # each attempt may have named another new agent
@@ -182,7 +182,7 @@ def _offer(tried: HandoffPacket, index: int, obstacle: Obstacle, details: str) -
 
 
 def _below(tried: HandoffPacket, index: int) -> tuple[FallbackStep, ...]:
-    """Return the fallbacks left after this one: those below it, and retries that are not used up."""
+    """Return the fallbacks left after this one: those below it, and unused retries."""
     failed = _failed(tried)
     above = (step for step in tried.fallbacks[:index] if step.kind is FallbackKind.SAME_TARGET)
     return (*(step for step in above if _retry(step).wait_s(failed) is not None), *tried.fallbacks[index + 1 :])

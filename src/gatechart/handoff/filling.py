@@ -19,7 +19,7 @@ from gatechart.values.secrets import revealed
 def filling_values(packet: HandoffPacket, entities: Collection[str]) -> dict[str, JsonValue]:
     """Return the values that may fill fields, by name.
 
-    All values of the internal state count, because the agent itself wrote them. An entity counts if its name is in
+    All values of the internal state are used, because the agent itself wrote them. An entity is used if its name is in
     `entities` and not in the internal state.
 
     >>> packet = HandoffPacket(internal_state={"paid": False}, entities={"paid": True, "city": "Bern", "tip": 5})
@@ -37,15 +37,15 @@ def collisions(packet: HandoffPacket, fields: Iterable[str]) -> Iterator[str]:
     """
     for name in fields:
         if name in packet.internal_state and name in packet.entities:
-            own, entity = ({name: part[name]} for part in (packet.internal_state, packet.entities))
-            if canonical_json(own) != canonical_json(entity):
+            state, entity = ({name: part[name]} for part in (packet.internal_state, packet.entities))
+            if canonical_json(state) != canonical_json(entity):
                 yield name
 
 
 def fitting(kind: type[AgentContext], names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named fields that have a valid JSON value, read as the field's type.
 
-    Invalid values are left out, as if missing. Whether the fields are consistent with each other is not checked.
+    Invalid values are left out, as if missing. Consistency between the fields is not checked.
     """
     fields = {name: read[0] for name in names if name in values and (read := _read(kind, name, values[name]))}
     refused = _refused(kind, fields) if fields else set()

@@ -39,7 +39,7 @@ FINAL: Final = frozenset(status for status, following in LEGAL.items() if not fo
 
 
 def is_open(status: HandoffStatus) -> bool:
-    """Tell whether a handoff in this status can still change.
+    """Return whether a handoff in this status can still change.
 
     >>> is_open(HandoffStatus.ACCEPTED), is_open(HandoffStatus.EXPIRED)
     (True, False)
@@ -48,7 +48,7 @@ def is_open(status: HandoffStatus) -> bool:
 
 
 def check_change(before: HandoffStatus, after: HandoffStatus, handoff_id: str = "") -> None:
-    """Check that a status may follow another. Raises HandoffStateError, which names those that may.
+    """Check that a status may follow another. Raises HandoffStateError, which names the allowed ones.
 
     handoff_id: only for the text of the error.
     """

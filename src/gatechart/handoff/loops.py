@@ -1,4 +1,4 @@
-"""Detection of handoffs that go round in circles, judged by the path so far."""
+"""Detect handoffs that go round in circles, from the path so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_HOPS: Final = 8
 
 
 def has_achieved(steps: Sequence[PathStep]) -> bool:
-    """Tell whether one of the steps says what it achieved."""
+    """Return whether one of the steps reports an achievement."""
     return any(step.achieved.strip() for step in steps)
 
 
@@ -24,12 +24,12 @@ def loop_in(
 ) -> str:
     """Return the evidence that a handoff to `graph` would close a loop, in one line; "" if it would not.
 
-    path: the agents so far, oldest first; the last one hands on.
+    path: the agents so far, oldest first; the last one hands the work on.
     progressed: called with the steps after the last one of `graph`, if there are any, or with that step if it is
         the last.
 
-    A loop is a way back on which nothing was achieved. A handoff is also a loop if it would be number
-    `most_hops + 1`. Cost O(n). Raises only what `progressed` raises.
+    A loop is a return to a graph after steps without any achievement. A handoff is also a loop if it would be number
+    `most_hops + 1`. Cost O(n). Raises only the exceptions of `progressed`.
 
     >>> def way(**achieved):
     ...     return [PathStep(agent=f"{graph}-1", graph=graph, achieved=text) for graph, text in achieved.items()]
@@ -41,7 +41,7 @@ def loop_in(
     graphs = [step.graph for step in path]
     hops = len(path)
     if hops > most_hops:
-        return f"{_drawn(graphs, graph)}: it would be handed on {hops} times, and {most_hops} are the most"
+        return f"{_drawn(graphs, graph)}: it would be handed on {hops} times; the limit is {most_hops}"
     if graph not in graphs:
         return ""
     last = hops - 1 - graphs[::-1].index(graph)

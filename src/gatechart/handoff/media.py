@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from gatechart.handoff.packet import MediaPart, Message, TextPart
 
 MOST_MEDIA_BYTES: Final = 4 * 1024 * 1024
-"""Most bytes of the images, audio and files of a message or a result in all, decoded."""
+"""Limit of the images, audio and files of one message or result together, in decoded bytes."""
 
 _FIELDS: Final = MediaPart.model_fields.keys()
 
@@ -21,7 +21,7 @@ AnyPart: TypeAlias = TextPart | MediaPart
 
 
 def parts_in(value: Any) -> tuple[AnyPart, ...]:
-    """Return the parts of the value of a tool: of a MediaPart, or a sequence of parts; () for any other value."""
+    """Return the media in the value of a tool, a MediaPart or a sequence of parts; () for any other value."""
     listed = (value,) if isinstance(value, MediaPart) else value
     if not isinstance(listed, list | tuple) or not any(isinstance(each, MediaPart) for each in listed):
         return ()
@@ -40,24 +40,24 @@ def described(part: MediaPart) -> str:
 
 
 def size_of(part: MediaPart) -> int:
-    """Return how many bytes a part has; 0 if that is not known."""
+    """Return the size of a part in bytes; 0 if unknown."""
     return part.size or (len(part.data) * 3 // 4 - part.data[-2:].count("=") if part.data else 0)
 
 
 def text_of_parts(parts: Iterable[AnyPart]) -> str:
-    """Return parts as text, each of the media as its description."""
+    """Return parts as text, with a description for each of the media."""
     return "\n".join(each.text if isinstance(each, TextPart) else described(each) for each in parts)
 
 
 def apart(part: AnyPart) -> AnyPart:
-    """Return a part with the digest of its bytes in their place. A part without bytes is returned unchanged."""
+    """Return a part with a digest in place of its bytes. A part without bytes is returned unchanged."""
     if not isinstance(part, MediaPart) or not part.data:
         return part
     try:
-        found = base64.b64decode(part.data, validate=True)
-    except ValueError:  # which no model is shown
+        content = base64.b64decode(part.data, validate=True)
+    except ValueError:  # not base64: no model receives such a part
         return part
-    return part.model_copy(update={"data": "", "digest": sha256(found).hexdigest(), "size": len(found)})
+    return part.model_copy(update={"data": "", "digest": sha256(content).hexdigest(), "size": len(content)})
 
 
 def without_bytes(message: Message) -> Message:
@@ -105,5 +105,5 @@ def problems_in(parts: Iterable[AnyPart]) -> tuple[str, ...]:
         except ValueError:
             problems.append(f"parts.{number}: its data is not base64")
     if total > MOST_MEDIA_BYTES:
-        problems.append(f"parts: they have {total:,} bytes, and {MOST_MEDIA_BYTES:,} at most are kept; give a url")
+        problems.append(f"parts: they have {total:,} bytes, and the limit is {MOST_MEDIA_BYTES:,}; give a url")
     return tuple(problems)

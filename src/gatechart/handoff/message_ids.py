@@ -1,7 +1,7 @@
 """Ids of messages. A message keeps its id when it is edited, handed on or forked.
 
-An id says nothing about the contents, so that it still reveals nothing after these were masked. Within a turn it
-follows from the turn and the position of the message, so that a replay of the turn makes the same ids.
+An id does not depend on the contents, so that it reveals nothing about them after they were masked. Within a turn it
+follows from the turn and the position of the message, so that a replay of the turn creates the same ids.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def id_in_turn(turn: str, position: int, before: str) -> str:
 def merged_messages(known: Sequence[Message], brought: Iterable[Message]) -> list[Message]:
     """Return known messages and the messages of a packet. A message of the packet replaces the known one with its id.
 
-    Messages whose ids are not known are new as often as they exceed the other known messages with the same contents.
+    Messages with unknown ids are compared by contents: each one beyond the number of equal known messages is new.
     """
     positions = {message.id: position for position, message in enumerate(known) if message.id}
     messages, others = list(known), []

@@ -16,11 +16,11 @@ Time: TypeAlias = Annotated[AwareDatetime, AfterValidator(in_utc)]
 
 
 def _is_empty(value: object) -> bool:
-    """Return whether to leave a field out of JSON: packets without it keep the bytes that they had before."""
+    """Return whether to leave a field out of JSON, so that packets without it keep the bytes that they had before."""
     return not value
 
 
-class Part(BaseModel):  # noqa: PLW1641  pydantic hashes what is frozen
+class Part(BaseModel):  # noqa: PLW1641  pydantic hashes frozen models
     """The base of everything in a packet: frozen, and it keeps unknown fields, if they are JSON values."""
 
     model_config = ConfigDict(
@@ -33,7 +33,7 @@ class Part(BaseModel):  # noqa: PLW1641  pydantic hashes what is frozen
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
     def __eq__(self, other: object) -> bool:
-        """Compare as pydantic does, in half the time if the two are equal, as those read back in each turn are."""
+        """Compare as pydantic does, in half the time for equal parts, such as the ones read back in each turn."""
         if (
             type(other) is type(self)
             and self.__dict__ == other.__dict__
@@ -45,7 +45,7 @@ class Part(BaseModel):  # noqa: PLW1641  pydantic hashes what is frozen
 
 
 class Priority(StrEnum):
-    """How soon somebody should look at it."""
+    """How urgent the work is."""
 
     LOW = "low"
     NORMAL = "normal"
@@ -67,7 +67,7 @@ class MediaPart(Part):
     url: str = Field(default="", exclude_if=_is_empty)
     data: str = Field(default="", exclude_if=_is_empty)  # base64
     digest: str = Field(default="", exclude_if=_is_empty)  # SHA-256 of bytes that the agent's journal holds once
-    agent: str = Field(default="", exclude_if=_is_empty)  # whose journal holds them; this and the next with a digest
+    agent: str = Field(default="", exclude_if=_is_empty)  # the journal's owner; set with a digest, as is `journal`
     journal: str = Field(default="", exclude_if=_is_empty)  # its name
     size: int = Field(default=0, exclude_if=_is_empty)  # of the bytes; 0 if unknown
 
@@ -75,8 +75,8 @@ class MediaPart(Part):
 class ProviderMessage(Part):
     """A model's message exactly as its provider sent it: order of blocks, unknown fields, ids and signatures."""
 
-    dialect: str  # that can read it: "openai.chat", "anthropic.messages", "pydantic-ai"
-    model: str = Field(default="", exclude_if=_is_empty)  # that wrote it
+    dialect: str  # wire format: "openai.chat", "anthropic.messages", "pydantic-ai"
+    model: str = Field(default="", exclude_if=_is_empty)  # the model that wrote it
     host: str = Field(default="", exclude_if=_is_empty)  # public, of the provider's URL: providers share dialects
     message: JsonValue
 
@@ -88,14 +88,14 @@ class ToolCall(Part):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     output: JsonValue = None
     error: str = ""  # what went wrong; empty if nothing did
-    id: str = ""  # given by the model that made the call; empty if unknown
+    id: str = ""  # from the model that made the call; empty if unknown
     parts: tuple[TextPart | MediaPart, ...] = Field(default=(), exclude_if=_is_empty)  # the output, where it has media
 
 
 class Message(Part):
     """A message of the conversation."""
 
-    role: str  # who said it: user, agent, ...; `SUMMARY` for a summary of omitted messages
+    role: str  # the speaker: user, agent, ...; `SUMMARY` for a summary of omitted messages
     content: str = ""  # its text; of a message with parts, the text of all of them
     time: Time | None = None
     tool_calls: tuple[ToolCall, ...] = ()
@@ -128,31 +128,31 @@ class PathStep(Part):
     agent: str
     graph: str
     entry_point: str = ""
-    state: str = ""  # the state in which it handed the work on
+    state: str = ""  # its state when it handed the work on
     achieved: str = ""  # in words; empty if nothing was achieved
     time: Time | None = None  # when it handed the work on
-    handoff: str = ""  # id of the handoff that gave it the work; empty if it began with it
-    recipient: str = ""  # the entry of the directory under which it took the work; empty if it was not chosen there
+    handoff: str = ""  # id of the handoff that it took the work from; empty for the first agent
+    recipient: str = ""  # its entry in the directory; empty if it was not chosen there
 
 
 class SelectionTerms(Part):
-    """What a selection looks for, in its form in a packet. `terms_of` builds it from a `Best`."""
+    """The criteria of a selection, in their form in a packet. `terms_of` builds them from a `Best`."""
 
-    capabilities: tuple[str, ...] = ()  # this and the next four are what the work needs, as in `Needs`
+    capabilities: tuple[str, ...] = ()  # this and the next four are the needs of the work
     domains: tuple[str, ...] = ()
     tier: int = 0
     languages: tuple[str, ...] = ()
     all: bool = False
     weights: dict[str, FiniteFloat] = Field(default_factory=dict)  # of scorers, by name
-    order: tuple[str, ...] = ()  # names of scorers; if there are any, they decide one after the other
-    filters: tuple[str, ...] = ()  # names of those besides the ones that always apply
-    least: FiniteFloat | None = None  # text score from which on there is a match; None: that of the directory
-    entries: tuple[str, ...] = ()  # ids in the directory: one of these, whatever texts say; none: anybody
-    no_rule: bool = False  # whether rules were declared, and none applies
+    order: tuple[str, ...] = ()  # names of scorers; if any, they decide one after another
+    filters: tuple[str, ...] = ()  # names of filters, besides the ones that always apply
+    least: FiniteFloat | None = None  # lowest text score of a match; None: the directory's
+    entries: tuple[str, ...] = ()  # ids in the directory to choose from, whatever texts say; empty: all
+    no_rule: bool = False  # whether rules were declared and none applied
 
     @property
     def needs(self) -> Needs:
-        """What the work needs."""
+        """The needs of the work."""
         return Needs(self.capabilities, self.domains, self.tier, self.languages, self.all)
 
 
@@ -166,7 +166,7 @@ class FallbackKind(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
-        """Read the names of kinds in older stored packets."""
+        """Read the names that older stored packets use."""
         return {"again": cls.SAME_TARGET, "other": cls.OTHER_GRAPH, "person": cls.HUMAN}.get(str(value))
 
 
@@ -185,7 +185,7 @@ class FallbackStep(Part):
 
 
 class Attempt(Part):
-    """An offer that failed, or a choice that matched nobody."""
+    """An offer that failed, or a choice without a match."""
 
     handoff_id: str = ""
     graph: str = ""
@@ -198,7 +198,7 @@ class Attempt(Part):
 
 
 def readable(text: str) -> str:
-    r"""Escape lone surrogates in a text, such as exceptions may have.
+    r"""Escape lone surrogates in a text; exceptions may contain them.
 
     >>> readable("ünï" + chr(0xD800))
     'ünï\\ud800'
@@ -218,9 +218,9 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 class HandoffPacket(Part):
     """The content that one agent hands to another. All of it survives JSON unchanged, unknown fields included.
 
-    The user fills in the content, the framework the sender and the recipient. Values that JSON cannot hold raise
-    pydantic's ValidationError, which names their place: NaN and infinity, text with lone surrogates, and anything that
-    is not a JSON value. As always in pydantic, `model_copy` checks nothing.
+    The user fills in the content, the framework fills in the sender and the recipient. Values that JSON cannot hold
+    raise pydantic's ValidationError, which names their path: NaN and infinity, text with lone surrogates, and anything
+    that is not a JSON value. As always in pydantic, `model_copy` checks nothing.
 
     >>> packet = HandoffPacket(reason=Reason.OUT_OF_SCOPE, current_problem="a fridge to repair", mood="cold")
     >>> HandoffPacket.model_validate(packet.model_dump(mode="json")) == packet
@@ -241,7 +241,7 @@ class HandoffPacket(Part):
     target_graph: str = ""
     entry_point: str = ""
     recipient: str = ""  # id of the chosen target in the directory; empty if none was chosen there
-    selection: SelectionTerms | None = None  # by which the target is chosen; None if it is fixed, or nobody was found
+    selection: SelectionTerms | None = None  # criteria for the target; None if it is fixed, or nothing matched
     is_new: bool = True  # whether the handoff starts the target
     mode: Mode = Mode.TRANSFER
     reason: Reason = Reason.OTHER
@@ -256,15 +256,15 @@ class HandoffPacket(Part):
     suggested_action: str = ""
     metadata: Metadata = Metadata()
     deadline: Time | None = None
-    path: tuple[PathStep, ...] = ()  # the agents so far; the last one hands on
+    path: tuple[PathStep, ...] = ()  # the agents so far; the last one hands the work on
     fallbacks: tuple[FallbackStep, ...] = Field(
         default=(), validation_alias=AliasChoices(*FALLBACK_FIELDS)
     )  # not tried yet
     attempts: tuple[Attempt, ...] = ()  # failed attempts, oldest first
-    evidence: str = ""  # of the loop that sends it to a person, or of the choice that matched nobody
+    evidence: str = ""  # of the loop that escalated it to a person, or of the choice without a match
     traceparent: str = ""  # of the offer, in W3C Trace Context form; empty if not traced
 
 
 def packet_schema() -> dict[str, Any]:
-    """Return the JSON Schema of packets, draft 2020-12: what others may send, and what they receive."""
+    """Return the JSON Schema of packets, draft 2020-12, for packets from and to other systems."""
     return {"$schema": _DIALECT} | HandoffPacket.model_json_schema()

@@ -1,4 +1,4 @@
-"""Selections on their way with a packet: what chooses its target, in the form of JSON values."""
+"""Selections in packets: the criteria for the target, in the form of JSON values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gatechart.values.profiles import Needs
 
 
 def best_of(terms: SelectionTerms) -> Best:
-    """Read a selection from its form in a packet. Functions of one's own stay names."""
+    """Read a selection from its form in a packet. The user's own functions stay names."""
     return Best(
         terms.needs,
         scorers=None if terms.order else terms.weights,
@@ -26,12 +26,12 @@ def best_of(terms: SelectionTerms) -> Best:
 def declared_terms(best: Best) -> SelectionTerms:
     """Convert a selection whose needs no packet changes. Raises ValueError for one with rules or a function."""
     if best.rules or callable(best.needs):
-        raise ValueError("what the work needs follows from its packet; give the needs themselves")
+        raise ValueError("the needs depend on the packet; give the needs themselves")
     return terms_with(best, best.needs or Needs())
 
 
 def terms_with(best: Best, needs: Needs) -> SelectionTerms:
-    """Return the terms of a selection for work that needs this."""
+    """Return the terms of a selection for work with these needs."""
     return SelectionTerms(
         capabilities=needs.capabilities,
         domains=needs.domains,
@@ -47,18 +47,18 @@ def terms_with(best: Best, needs: Needs) -> SelectionTerms:
 
 
 def awaits_choice(packet: HandoffPacket) -> bool:
-    """Tell whether the target of a packet is yet to be chosen."""
+    """Return whether the target of a packet is still to be chosen."""
     return packet.selection is not None and not packet.recipient
 
 
 def with_selection(packet: HandoffPacket, terms: SelectionTerms, **changes: Any) -> HandoffPacket:
-    """Return a packet whose target is yet to be chosen by these terms; until then its source is its target."""
-    own = {"target_agent": packet.source_agent, "target_graph": packet.source_graph, "entry_point": ""}
-    return packet.model_copy(update={**own, "is_new": False, "selection": terms, "recipient": "", **changes})
+    """Return a packet whose target is to be chosen by these terms; until then its source is its target."""
+    source = {"target_agent": packet.source_agent, "target_graph": packet.source_graph, "entry_point": ""}
+    return packet.model_copy(update={**source, "is_new": False, "selection": terms, "recipient": "", **changes})
 
 
 def chosen_again(packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime) -> HandoffPacket | None:
-    """Return a rejected packet whose target is to be chosen again, among others; None if it is not.
+    """Return a rejected packet whose target is to be chosen again, from other candidates; None if it is fixed.
 
     Its `handoff_id` is "" for the caller to fill in.
     """
@@ -69,7 +69,7 @@ def chosen_again(packet: HandoffPacket, obstacle: Obstacle, details: str, now: d
 
 
 def with_attempt(packet: HandoffPacket, obstacle: Obstacle, details: str, now: datetime) -> HandoffPacket:
-    """Add an attempt to the packet: its own, which failed. One that matched nobody names no target."""
+    """Add the packet's own failed attempt to its attempts. An attempt without a match names no target."""
     is_nobody = awaits_choice(packet)
     attempt = Attempt(
         handoff_id=packet.handoff_id,

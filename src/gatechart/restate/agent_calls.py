@@ -42,24 +42,24 @@ logger = logging.getLogger(__name__)
 
 LOOK_S: Final = 0.05
 CATCH_UP: Final = timedelta(seconds=30)
-ANSWERS_S: Final = 2.0  # time for a service to give a place in an inbox
-READS_S: Final = 10.0  # time for a service to read what belongs to no agent
+ANSWERS_S: Final = 2.0  # time limit for a service to reserve a place in an inbox
+READS_S: Final = 10.0  # time limit for a service to read objects that belong to no agent
 AWAY_S: Final = 10.0  # pause before the next request after a service failed to answer
 NO_PLACE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class AgentCalls:
-    """Calls to the objects of agents, as the verbs of a runtime make them."""
+    """Calls to the objects of agents, on behalf of a runtime's verbs."""
 
     def __init__(self, ingress: Ingress, names: Names) -> None:
         self.ingress = ingress
         self.names = names
         self._is_open = True
-        self._asks_again = 0.0  # earliest time to ask a service for places again, by the loop's clock
+        self._asks_again = 0.0  # earliest time to request places from a service again, by the loop's clock
         self._lines: WeakValueDictionary[AgentId, asyncio.Lock] = WeakValueDictionary()  # keep requests in order
 
     async def close(self, within_s: float) -> None:
-        """Refuse new calls, then wait until none is under way, for a limited time."""
+        """Refuse new calls, then wait until no call is running, for a limited time."""
         self._is_open = False
         await self.ingress.leave(within_s)
 
@@ -69,20 +69,20 @@ class AgentCalls:
             raise RuntimeClosedError(call)
         check_outside_turns(call)
 
-    async def ask(self, verb: str, agent_id: AgentId, told: Mapping[str, Any] = NOTHING) -> Any:
-        """Call the agent's object and return its answer. Raises what the verb raises there.
+    async def ask(self, verb: str, agent_id: AgentId, argument: Mapping[str, Any] = NOTHING) -> Any:
+        """Call the agent's object and return its answer. Raises the verb's exceptions.
 
-        Concurrent requests to one agent go to the engine in the order made, which separate connections would not keep.
+        Concurrent requests to one agent reach the engine in the order made; separate connections would not keep it.
         """
         self.admit(verb)
         with self.ingress.calling():
             async with self._lines.setdefault(agent_id, asyncio.Lock()):
-                return await self.ingress.ask(verb, self.names.agent, verb, agent_id, told, reads=False)
+                return await self.ingress.ask(verb, self.names.agent, verb, agent_id, argument, reads=False)
 
-    async def read(self, call: str, handler: str, agent_id: AgentId, told: Mapping[str, Any] = NOTHING) -> Any:
+    async def read(self, call: str, handler: str, agent_id: AgentId, argument: Mapping[str, Any] = NOTHING) -> Any:
         """Call a shared handler of the agent's object, which answers while the agent is busy."""
         self.admit(call)
-        return await self.ingress.ask(call, self.names.agent, handler, agent_id, told, reads=True)
+        return await self.ingress.ask(call, self.names.agent, handler, agent_id, argument, reads=True)
 
     async def breakers(self) -> Sequence[BreakerRecord]:
         """Return the circuit breakers that are not closed, by name.
@@ -92,45 +92,45 @@ class AgentCalls:
         self.admit("breakers")
         try:
             async with asyncio.timeout(READS_S):
-                told = await self.ingress.ask("breakers", self.names.breaker_list, "read", ALL, reads=True)
+                records = await self.ingress.ask("breakers", self.names.breaker_list, "read", ALL, reads=True)
         except TimeoutError:
             problem = (
                 f"no service of its agents did within {READS_S:g} s; start `gatechart restate serve`, and register it"
             )
             raise EngineUnreachableError(self.ingress.url, problem) from None
-        return sorted((RECORD.validate_python(each) for each in told), key=lambda each: each.name)
+        return sorted((RECORD.validate_python(record) for record in records), key=lambda record: record.name)
 
-    async def change_breaker(self, verb: str, handler: str, name: str, told: Mapping[str, Any]) -> BreakerRecord:
-        """Call a handler of the breaker's object and return what the breaker is like then."""
+    async def change_breaker(self, verb: str, handler: str, name: str, argument: Mapping[str, Any]) -> BreakerRecord:
+        """Call a handler of the breaker's object and return the breaker's new record."""
         self.admit(verb)
         with self.ingress.calling():
-            answer = await self.ingress.ask(verb, self.names.breakers, handler, name, told, reads=False)
+            answer = await self.ingress.ask(verb, self.names.breakers, handler, name, argument, reads=False)
         return RECORD.validate_python(answer["record"])
 
     async def look(self, call: str, agent_id: AgentId) -> dict[str, Any]:
         """Return the summary of the agent's object. Raises UnknownAgentError."""
-        told: dict[str, Any] | None = await self.read(call, "look", known_id(agent_id))
-        if told is None:
+        summary: dict[str, Any] | None = await self.read(call, "look", known_id(agent_id))
+        if summary is None:
             raise UnknownAgentError(agent_id)
-        return told
+        return summary
 
     async def caught_up(self, agent_id: AgentId) -> None:
         """Return once all turns committed so far are projected. Raises TimeoutError after 30 seconds."""
         newest = (await self.look("caught_up", agent_id))["snapshot"]["version"]
         async with asyncio.timeout(CATCH_UP.total_seconds()):
-            while (await self.look("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine tells nobody
+            while (await self.look("caught_up", agent_id))["projected"] < newest:  # noqa: ASYNC110  the engine does not notify
                 await asyncio.sleep(LOOK_S)
 
     async def deliver(self, call: str, mail: Mail, *, in_place: bool = False) -> None:
         """Send mail to an agent. in_place: reserve room in its inbox first; raises InboxFullError if there is none."""
         self.admit(call)
-        told = {"mail": plain(MAIL, mail)}
+        argument = {"mail": plain(MAIL, mail)}
         if in_place:
-            told |= await self._place(call, mail.recipient, len(to_json(told, inf_nan_mode="constants")))
-        await self.ingress.post(call, self.names.agent, "deliver", mail.recipient, told)
+            argument |= await self._place(call, mail.recipient, len(to_json(argument, inf_nan_mode="constants")))
+        await self.ingress.post(call, self.names.agent, "deliver", mail.recipient, argument)
 
     async def _place(self, call: str, to: AgentId, size: int) -> Mapping[str, Any]:
-        """Reserve room in an inbox; none while no service answers, because the engine accepts mail without it.
+        """Reserve room in an inbox; an empty mapping if no service answers: the engine accepts mail without it.
 
         Raises InboxFullError.
         """
@@ -139,17 +139,19 @@ class AgentCalls:
             return NO_PLACE
         try:
             async with asyncio.timeout(ANSWERS_S):
-                told = {"bytes": size}
-                place: dict[str, Any] = await self.ingress.ask(call, self.names.inbox, "enter", to, told, reads=False)
+                argument = {"bytes": size}
+                place: dict[str, Any] = await self.ingress.ask(
+                    call, self.names.inbox, "enter", to, argument, reads=False
+                )
                 return place
-        except (TimeoutError, EngineRefusedError) as error:  # the service is down, or of a release without inboxes
-            logger.info("no service counts what is posted", extra={"agent_id": to}, exc_info=error)
+        except (TimeoutError, EngineRefusedError) as error:  # the service is down, or its release has no inboxes
+            logger.info("no service counts posted mail", extra={"agent_id": to}, exc_info=error)
             self._asks_again = now() + AWAY_S
             return NO_PLACE
 
 
 class EngineAgent(RemoteAgent):
-    """A Host that calls the agent's object, and never a later agent with the same id: each has a life of its own."""
+    """A Host that calls the agent's object, and never a later agent with the same id, which has a different life."""
 
     __slots__ = ("__weakref__", "_calls", "_projection", "life")
 
@@ -164,8 +166,13 @@ class EngineAgent(RemoteAgent):
     async def send(self, event: Name, payload: Any, event_id: str | None) -> Outcome:
         """See Host."""
         name = checked_name(event)
-        told = {"event": name, "payload": plain_payload(payload, name), "id": checked_id(event_id), "life": self.life}
-        answer = await self._calls.ask("send", self.snapshot.agent_id, told)
+        argument = {
+            "event": name,
+            "payload": plain_payload(payload, name),
+            "id": checked_id(event_id),
+            "life": self.life,
+        }
+        answer = await self._calls.ask("send", self.snapshot.agent_id, argument)
         self.see(SNAPSHOT.validate_python(answer["snapshot"]))
         return OUTCOME.validate_python(answer["outcome"])
 
@@ -180,14 +187,14 @@ class EngineAgent(RemoteAgent):
         checked_operator_reason(reason)
         checked_id(idempotency_key, "idempotency_key")
         target = await self.snapshot_at(version)
-        told = {"target": plain(SNAPSHOT, target), "reason": reason, "once": idempotency_key, "life": self.life}
-        told["passed"] = await self._given_away(await self._newest(), target)
-        answer = await self._calls.ask("roll_back", self.snapshot.agent_id, told)
+        argument = {"target": plain(SNAPSHOT, target), "reason": reason, "once": idempotency_key, "life": self.life}
+        argument["passed"] = await self._given_away(await self._newest(), target)
+        answer = await self._calls.ask("roll_back", self.snapshot.agent_id, argument)
         return self.see(SNAPSHOT.validate_python(answer["snapshot"]))
 
     async def _given_away(self, before: Snapshot, target: Snapshot) -> Sequence[str]:
-        """Return the projected handoffs that forbid a rollback: others work on what the agent would regain."""
-        assert self._projection is not None  # otherwise there is no old snapshot to return to
+        """Return the projected handoffs that forbid a rollback: other agents work on what this one would regain."""
+        assert self._projection is not None  # otherwise there is no old snapshot to restore
         try:
             await check_given_away(self._projection, before, target)
         except OpenHandoffError as error:
@@ -204,7 +211,7 @@ class EngineAgent(RemoteAgent):
 
     async def _newest(self) -> Snapshot:
         """Return the newest snapshot. Raises UnknownAgentError if the agent was erased, even if its id was reused."""
-        told = await self._calls.look("read", self.snapshot.agent_id)
-        if told["life"] != self.life:
+        summary = await self._calls.look("read", self.snapshot.agent_id)
+        if summary["life"] != self.life:
             raise UnknownAgentError(self.snapshot.agent_id)
-        return self.see(SNAPSHOT.validate_python(told["snapshot"]))
+        return self.see(SNAPSHOT.validate_python(summary["snapshot"]))

@@ -56,7 +56,7 @@ def agent_object(config: ServiceConfig) -> VirtualObject:
     for verb in VERBS:
         agents.handler(verb)(_handler(config, verb))
     agents.handler("look", kind="shared")(_look)
-    # For invokes, which may begin before the turn that starts them has stored its state: this one waits for its end.
+    # For invokes, which may start before their turn has stored its state: this handler waits for the turn's end.
     agents.handler("look_next")(_look)
     agents.handler("mails", kind="shared")(_mails(config))
     agents.handler("lift", kind="shared")(_lift(config.names))
@@ -75,7 +75,7 @@ def _handler(config: ServiceConfig, verb: str) -> Callable[[ObjectContext, dict[
 
 
 async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argument: dict[str, Any]) -> Any:
-    """Return the answer to a verb. All decisions are in journaled runs; the rest only carries them out."""
+    """Return the answer to a verb. All decisions are made in journaled runs; the other code only carries them out."""
     state, ids = await ctx.get("agent", BYTES), await ctx.get("ids", BYTES)
     granted: dict[str, dict[str, Any]] = {}
     choices: dict[str, dict[str, Any]] = {}
@@ -91,8 +91,8 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
             payloads |= await read_payloads(ctx, config.names, entry.needs)
             continue
         if entry.place is not None:
-            asked = to_json(entry.place)
-            answer = await ctx.generic_call(config.names.capacity, "reserve", asked, entry.place["graph"])
+            request = to_json(entry.place)
+            answer = await ctx.generic_call(config.names.capacity, "reserve", request, entry.place["graph"])
             granted[entry.place["handoff"]] = {**entry.place, "granted": json.loads(answer)}
             continue
         if entry.choice is not None:
@@ -109,22 +109,22 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
         lifted = await _waited(ctx, entry) if entry.wait_s else 0
 
 
-async def _chosen(ctx: ObjectContext, config: ServiceConfig, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the choice that an entry asks for. It is made in a run of its own, so it stays as it is from there on."""
+async def _chosen(ctx: ObjectContext, config: ServiceConfig, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the choice that an entry requests. It is made in a separate run, so later runs see the same choice."""
     broken: list[str] = []
-    if asked["asks_breakers"]:
-        told = json.loads(await ctx.generic_call(config.names.breaker_list, "read", NOTHING, ALL))
-        broken = [each["name"] for each in told]
-    run = partial(choice_for, config, asked, broken)
+    if request["asks_breakers"]:
+        records = json.loads(await ctx.generic_call(config.names.breaker_list, "read", NOTHING, ALL))
+        broken = [record["name"] for record in records]
+    run = partial(choice_for, config, request, broken)
     text = await ctx.run_typed("choice", run, AS_BYTES)
-    made: dict[str, Any] = json.loads(text)
-    return made
+    choice: dict[str, Any] = json.loads(text)
+    return choice
 
 
 async def _waited(ctx: ObjectContext, entry: JournalEntry) -> int:
     """Wait before the next run. Return the number of the mail if its wait was ended early, else 0.
 
-    Journals of releases in which no wait could be ended are replayed as they are, with a plain sleep.
+    Journals of older releases, where no wait could be ended, are replayed unchanged, with a plain sleep.
     """
     wait = timedelta(seconds=entry.wait_s)
     if not entry.waits_for:
@@ -151,9 +151,9 @@ async def _run(
 
 async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) -> bytes | None:
     """Carry out an entry. Return the new state; None if it is unchanged."""
-    # Started first, because the state that is stored below holds the engine's ids of the invocations.
-    begun = [await _begun(ctx, names, order) for order in entry.orders if order["do"] == "call"]
-    state = entry.state if not begun or entry.state is None else _with_ids(entry.state, begun)
+    # Started first, because the state stored below holds the engine's ids of the invocations.
+    engine_ids = [await _start_invocation(ctx, names, order) for order in entry.orders if order["do"] == "call"]
+    state = entry.state if not engine_ids or entry.state is None else _with_ids(entry.state, engine_ids)
     if any(order["do"] == "forget" for order in entry.orders):
         ctx.clear_all()
     if state is not None:
@@ -165,20 +165,20 @@ async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) ->
     for number, payload in entry.payloads:
         keep_payload(ctx, names, number, payload)
     for version, turn in entry.turns:
-        ctx.set(_place(version), turn, BYTES)
+        ctx.set(_turn_key(version), turn, BYTES)
     for order in entry.orders:
         _do(ctx, names, order)
     return state
 
 
-async def _begun(ctx: ObjectContext, names: Names, order: Order) -> str:
-    """Start an invocation and return the engine's id of it."""
-    told = order["running"] | {"steps": order.get("steps", {})}
-    return await ctx.generic_send(names.invokes, "run", to_json(told)).invocation_id()
+async def _start_invocation(ctx: ObjectContext, names: Names, order: Order) -> str:
+    """Start an invocation and return its id in the engine."""
+    argument = order["running"] | {"steps": order.get("steps", {})}
+    return await ctx.generic_send(names.invokes, "run", to_json(argument)).invocation_id()
 
 
-def _with_ids(state: bytes, begun: list[str]) -> bytes:
-    known, ids = STATE.validate_json(state), iter(begun)
+def _with_ids(state: bytes, engine_ids: list[str]) -> bytes:
+    known, ids = STATE.validate_json(state), iter(engine_ids)
     known.calls = [each if each.engine_id else UnderWay(each.running, next(ids)) for each in known.calls]
     return STATE.dump_json(known)
 
@@ -189,7 +189,7 @@ def _do(ctx: ObjectContext, names: Names, order: Order) -> None:
             ctx.cancel_invocation(order["engine_id"])
         case "clear":
             for version in range(order["first"], order["last"] + 1):
-                ctx.clear(_place(version))
+                ctx.clear(_turn_key(version))
         case "journals":
             adopt_journals(ctx, names, order["entries"])
         case "forget_journals":
@@ -204,16 +204,16 @@ def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
     after = timedelta(seconds=order.get("after_s", 0.0)) or None
     match order["do"]:
         case "deliver":
-            told = to_json({"mail": order["mail"]}, inf_nan_mode="constants")
-            ctx.generic_send(names.agent, "deliver", told, order["to"])
+            argument = to_json({"mail": order["mail"]}, inf_nan_mode="constants")
+            ctx.generic_send(names.agent, "deliver", argument, order["to"])
         case "postpone":
-            told = to_json(order["argument"], inf_nan_mode="constants")
-            ctx.generic_send(names.agent, "deliver", told, ctx.key(), send_delay=after)
+            argument = to_json(order["argument"], inf_nan_mode="constants")
+            ctx.generic_send(names.agent, "deliver", argument, ctx.key(), send_delay=after)
         case "begin":
             ctx.generic_send(names.agent, "begin", to_json(order["told"], inf_nan_mode="constants"), order["to"])
         case "wake":
-            told = to_json({"number": order["number"]})
-            ctx.generic_send(names.agent, "wake", told, ctx.key(), send_delay=after)
+            argument = to_json({"number": order["number"]})
+            ctx.generic_send(names.agent, "wake", argument, ctx.key(), send_delay=after)
         case "drain":
             ctx.generic_send(names.agent, "drain", b"{}", ctx.key(), send_delay=after)
         case "project":
@@ -222,8 +222,8 @@ def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
             ctx.generic_send(names.projection, "forget", b"{}", ctx.key())
 
 
-def _place(version: int) -> str:
-    """Return the key under which a turn is kept until it is projected."""
+def _turn_key(version: int) -> str:
+    """Return the key of a turn that is kept until it is projected."""
     return f"turn:{version}"
 
 
@@ -268,13 +268,13 @@ async def _full(ctx: ObjectSharedContext, names: Names, state: AgentState, mails
 
 
 def _lift(names: Names) -> Reader:
-    async def lift(ctx: ObjectSharedContext, asked: dict[str, Any]) -> Any:
+    async def lift(ctx: ObjectSharedContext, request: dict[str, Any]) -> Any:
         """End the wait before another attempt at mail, and return the mail; None if no run waits for it."""
         wait = await ctx.get("wait", WAIT)
-        if wait is None or wait["mail"] != asked["number"]:
+        if wait is None or wait["mail"] != request["number"]:
             return None
         state = STATE.validate_json(await ctx.get("agent", BYTES) or b"{}")
-        mail = state.numbered(asked["number"])
+        mail = state.numbered(request["number"])
         if mail is None:
             return None
         ctx.resolve_awakeable(wait["ends"], value=True)
@@ -285,29 +285,31 @@ def _lift(names: Names) -> Reader:
 
 
 async def _turns(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """Return the turns that are not projected yet, in order, and the life that they belong to."""
+    """Return the turns that are not projected yet, in order, and the life of their agent."""
     text = await ctx.get("agent", BYTES)
     if not text:
         return None
     state = STATE.validate_json(text)
     if state.snapshot is None:
         return None
-    found = [await ctx.get(_place(each), BYTES) for each in range(state.projected + 1, state.snapshot.version + 1)]
-    turns = [TURNS.validate_json(b"[" + bytes(each) + b"]")[0] for each in found if each]
+    texts = [
+        await ctx.get(_turn_key(version), BYTES) for version in range(state.projected + 1, state.snapshot.version + 1)
+    ]
+    turns = [TURNS.validate_json(b"[" + bytes(text) + b"]")[0] for text in texts if text]
     return {"life": state.life, "turns": plain(TURNS, turns)}
 
 
 def _standing(names: Names) -> Reader:
     async def stands(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-        """Return the data by which a migrating agent is compared."""
+        """Return the data for comparing a migrating agent."""
         return standing(await _state(ctx, names), await ctx.get("ids", BYTES))
 
     return stands
 
 
 def _terms(config: ServiceConfig) -> Reader:
-    async def terms(_: ObjectSharedContext, asked: dict[str, Any]) -> Any:
-        """Return the terms on which the service takes agents in; they are the same under every key."""
-        return terms_for(config, asked["graphs"])
+    async def terms(_: ObjectSharedContext, request: dict[str, Any]) -> Any:
+        """Return the service's terms for arriving agents; they are the same under every key."""
+        return terms_for(config, request["graphs"])
 
     return terms

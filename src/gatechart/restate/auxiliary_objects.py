@@ -1,6 +1,6 @@
-"""The objects beside an agent's own, and the options with which all objects are declared.
+"""The objects beside an agent's own object, and the options for declaring all objects.
 
-They keep large payloads, count the mail on its way to an agent, and count the slots of a graph.
+They keep large payloads, count the mail sent to an agent, and count the slots of a graph.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FOREVER: Final = InvocationRetryPolicy(
     initial_interval=timedelta(milliseconds=100),
     exponentiation_factor=2.0,
     max_interval=timedelta(seconds=10),
-    max_attempts=2**31 - 1,  # without it the engine's own limit holds, which pauses an agent for good after minutes
+    max_attempts=2**31 - 1,  # without it, the engine's own limit pauses an agent for good after minutes
 )
-"""Retry policy for failures that only an unavailable service or engine causes: retry until it succeeds."""
+"""Retry policy for failures caused only by an unavailable service or engine: retry until success."""
 LOST_S: Final = 600.0
 """Seconds after which an unused place no longer counts: its caller died before it posted."""
 NOTHING: Final = b"{}"
@@ -39,7 +39,7 @@ HANDOFFS: Final[Serde[Any]] = JsonSerde()
 
 
 def patience(longest_s: float) -> dict[str, Any]:
-    """Return options with which the engine does not repeat an invocation that merely takes long."""
+    """Return options that keep the engine from repeating an invocation that merely takes long."""
     return {
         "inactivity_timeout": timedelta(seconds=longest_s) + MARGIN,
         "abort_timeout": MARGIN,
@@ -50,11 +50,11 @@ def patience(longest_s: float) -> dict[str, Any]:
 
 
 def payload_object(config: ServiceConfig) -> VirtualObject:
-    """Build the object that keeps one payload per key, that of one piece of an agent's mail.
+    """Build the object that keeps one payload per key, for one piece of an agent's mail.
 
     The engine sends a service the whole state of an agent with each call, and all of it must fit into one message. A
     payload that is set aside travels only to the run that needs it. Calls from one agent to one object arrive in the
-    order made, so a payload is kept before it is read.
+    order made, so a payload is kept before any read of it.
     """
     payloads = VirtualObject(config.names.payloads, **patience(config.terms.turn_s))
 
@@ -75,7 +75,7 @@ def payload_object(config: ServiceConfig) -> VirtualObject:
 
 
 def keep_payload(ctx: ObjectContext, names: Names, number: int, payload: bytes) -> None:
-    """Set a mail's payload aside, replacing an earlier one."""
+    """Set the payload of a mail aside, replacing an earlier one."""
     ctx.generic_send(names.payloads, "keep", payload, _key(ctx, number))
 
 
@@ -83,9 +83,9 @@ async def read_payloads(
     ctx: ObjectContext | ObjectSharedContext, names: Names, numbers: Iterable[int]
 ) -> dict[int, bytes]:
     """Return payloads that were set aside, as JSON text, by the number of their mail."""
-    # All are asked for before the first answer is awaited: one after the other, a thousand would take many seconds.
-    asked = {number: ctx.generic_call(names.payloads, "read", b"", _key(ctx, number)) for number in numbers}
-    return {number: await answer for number, answer in asked.items()}
+    # All are requested before the first answer is awaited: one after another, a thousand would take many seconds.
+    requests = {number: ctx.generic_call(names.payloads, "read", b"", _key(ctx, number)) for number in numbers}
+    return {number: await answer for number, answer in requests.items()}
 
 
 def drop_payload(ctx: ObjectContext, names: Names, number: int) -> None:
@@ -99,20 +99,20 @@ def _key(ctx: ObjectContext | ObjectSharedContext, number: int) -> str:
 
 @dataclass
 class Counts:
-    """The places given so far, and the waiting mail at the last check."""
+    """The places reserved so far, and the waiting mail at the last check."""
 
     places: int = 0
     bytes: int = 0  # size of the mail in all places
-    at: float = 0.0  # when the newest place was given, in seconds since 1970
+    at: float = 0.0  # time of the newest place, in seconds since 1970
     arrived: tuple[int, int] = (0, 0)  # the highest place that has arrived, and the bytes up to it
     waiting: tuple[int, int] = (0, 0)  # number of pieces, and the bytes of the agent's state
 
     def is_full(self, size: int, terms: Terms) -> bool:
-        """Tell whether there may be no room for mail of this size."""
+        """Return whether there may be no room for mail of this size."""
         return self._count >= terms.inbox or self._total + size > terms.inbox_bytes
 
     def fullness(self, agent_id: AgentId, size: int, terms: Terms) -> InboxFullError:
-        """Return the error for mail of this size, with the limit that it would exceed."""
+        """Return the error for mail of this size, which names the limit that it would exceed."""
         if self._count >= terms.inbox:
             return InboxFullError(agent_id, terms.inbox)
         return InboxFullError(agent_id, 0, terms.inbox_bytes, self._total + size)
@@ -127,7 +127,7 @@ class Counts:
 
 
 def inbox_object(config: ServiceConfig) -> VirtualObject:
-    """Build the object that gives places in an agent's inbox; its key is the agent's id.
+    """Build the object that reserves places in an agent's inbox; its key is the agent's id.
 
     Posted mail may still wait in the engine's own queue while the agent is busy. So each piece of mail gets a place,
     numbered from 1, and the agent records the highest place that has arrived. Mail with a higher place is on its way.
@@ -135,14 +135,14 @@ def inbox_object(config: ServiceConfig) -> VirtualObject:
     inboxes = VirtualObject(config.names.inbox, **patience(config.terms.turn_s))
 
     @inboxes.handler("enter")
-    async def enter(ctx: ObjectContext, asked: dict[str, Any]) -> Any:
-        """Give a place, or answer that the inbox is full."""
-        counts, size = Counts(**(await ctx.get("counts", COUNTS) or {})), int(asked["bytes"])
+    async def enter(ctx: ObjectContext, request: dict[str, Any]) -> Any:
+        """Reserve a place, or answer that the inbox is full."""
+        counts, size = Counts(**(await ctx.get("counts", COUNTS) or {})), int(request["bytes"])
         now = await ctx.time()
         if counts.is_full(size, config.terms):
             room = json.loads(await ctx.generic_call(config.names.agent, "room", b"{}", ctx.key()))
             counts.arrived, counts.waiting = tuple(room["arrived"]), tuple(room["waiting"])
-            # No place was given for so long that unused ones belong to callers that died.
+            # No place was reserved for so long that unused ones belong to callers that died.
             if now - counts.at > LOST_S:
                 counts.arrived = counts.places, counts.bytes
         if counts.is_full(size, config.terms):
@@ -157,7 +157,7 @@ def inbox_object(config: ServiceConfig) -> VirtualObject:
 
 
 async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
-    """Return how much mail has arrived at an agent, and how much of it waits."""
+    """Return the amounts of mail that has arrived at an agent, and of mail that waits there."""
     text = await ctx.get("agent", BYTES)
     if not text:
         return {"arrived": [0, 0], "waiting": [0, 0]}
@@ -170,23 +170,23 @@ async def room(ctx: ObjectSharedContext, _: dict[str, Any]) -> Any:
 
 
 def capacity_object(config: ServiceConfig) -> VirtualObject:
-    """Build the object that tracks which handoffs hold a slot of a graph; its key is the graph's name."""
+    """Build the object that tracks the handoffs that hold a slot of a graph; its key is the graph's name."""
     places = VirtualObject(config.names.capacity, **patience(config.terms.turn_s))
 
     @places.handler("reserve")
-    async def reserve(ctx: ObjectContext, asked: dict[str, Any]) -> bool:
-        held: list[str] = await ctx.get("held", HANDOFFS) or []
-        if asked["handoff"] in held:
+    async def reserve(ctx: ObjectContext, request: dict[str, Any]) -> bool:
+        handoffs: list[str] = await ctx.get("held", HANDOFFS) or []
+        if request["handoff"] in handoffs:
             return True
-        if len(held) >= asked["most"]:
+        if len(handoffs) >= request["most"]:
             return False
-        ctx.set("held", [*held, asked["handoff"]])
+        ctx.set("held", [*handoffs, request["handoff"]])
         return True
 
     @places.handler("release")
-    async def release(ctx: ObjectContext, asked: dict[str, Any]) -> None:
-        held: list[str] = await ctx.get("held", HANDOFFS) or []
-        if asked["handoff"] in held:
-            ctx.set("held", [each for each in held if each != asked["handoff"]])
+    async def release(ctx: ObjectContext, request: dict[str, Any]) -> None:
+        handoffs: list[str] = await ctx.get("held", HANDOFFS) or []
+        if request["handoff"] in handoffs:
+            ctx.set("held", [handoff for handoff in handoffs if handoff != request["handoff"]])
 
     return places

@@ -1,4 +1,4 @@
-"""The objects of circuit breakers: one for each, which keeps its state and gives out trials, and a list of them."""
+"""The objects of circuit breakers: one per breaker, which keeps its state and issues permits, and a list of them."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from gatechart.values.breakers import Admission, BreakerState
 
 TEXT: Final[Serde[Any]] = JsonSerde()
 
-Told: TypeAlias = Mapping[str, Any]
-Change: TypeAlias = Callable[[Breaker, Told, datetime], Admission | None]
+Argument: TypeAlias = Mapping[str, Any]
+Change: TypeAlias = Callable[[Breaker, Argument, datetime], Admission | None]
 
 
 def breaker_object(config: ServiceConfig) -> VirtualObject:
     """Build the object of a circuit breaker; its key is the breaker's name.
 
-    Processes count the calls through a closed breaker themselves. The object takes the changes of state, and at
-    half-open it gives out the permits. Each handler answers with the breaker's record and the count of its changes.
+    Processes count the calls through a closed breaker themselves. The object records the changes of state, and issues
+    the permits when half-open. Each handler answers with the breaker's record and the count of its changes.
     """
     breakers = VirtualObject(config.names.breakers, **patience(config.terms.turn_s))
     for name in _CHANGES:
         breakers.handler(name)(_handler(config, name))
 
     @breakers.handler("adopt")
-    async def adopt(ctx: ObjectContext, told: Told) -> None:
-        """Take over what a database knew of a breaker that was moved here, unless it has been used here already."""
+    async def adopt(ctx: ObjectContext, argument: Argument) -> None:
+        """Store the state that a database had of a moved breaker, unless the breaker has been used here already."""
         if await ctx.get("breaker", TEXT) is not None:
             return
-        ctx.set("breaker", Breaker(ctx.key(), RECORD.validate_python(told)).write(), TEXT)
-        await ctx.generic_call(config.names.breaker_list, "note", to_json(told), ALL)
+        ctx.set("breaker", Breaker(ctx.key(), RECORD.validate_python(argument)).write(), TEXT)
+        await ctx.generic_call(config.names.breaker_list, "note", to_json(argument), ALL)
 
     return breakers
 
 
-def _handler(config: ServiceConfig, call: str) -> Callable[[ObjectContext, Told], Awaitable[Any]]:
-    async def handle(ctx: ObjectContext, told: Told) -> Any:
+def _handler(config: ServiceConfig, call: str) -> Callable[[ObjectContext, Argument], Awaitable[Any]]:
+    async def handle(ctx: ObjectContext, argument: Argument) -> Any:
         text = await ctx.get("breaker", TEXT)
         breaker = Breaker(ctx.key()) if text is None else Breaker.read(ctx.key(), text)
         before = breaker.entry
-        answer = changed(breaker, call, told, datetime.fromtimestamp(await ctx.time(), UTC))
+        answer = changed(breaker, call, argument, datetime.fromtimestamp(await ctx.time(), UTC))
         ctx.set("breaker", breaker.write(), TEXT)
-        if breaker.entry != before:  # awaited, so that whoever has seen the change finds it in the list
+        if breaker.entry != before:  # awaited, so that a caller who has seen the change finds it in the list
             await ctx.generic_call(config.names.breaker_list, "note", to_json(answer["record"]), ALL)
         return answer
 
     return handle
 
 
-def changed(breaker: Breaker, call: str, told: Told, now: datetime) -> Told:
+def changed(breaker: Breaker, call: str, argument: Argument, now: datetime) -> Argument:
     """Carry out a call of a breaker's object, and return its answer."""
-    admission = _CHANGES[call](breaker, told, now)
+    admission = _CHANGES[call](breaker, argument, now)
     shown = None if admission is None else ADMISSION.dump_python(admission, mode="json")
     return {
         "record": RECORD.dump_python(breaker.record, mode="json"),
@@ -68,31 +68,31 @@ def changed(breaker: Breaker, call: str, told: Told, now: datetime) -> Told:
     }
 
 
-def _ask(breaker: Breaker, told: Told, now: datetime) -> Admission:
-    return breaker.ask(POLICY.validate_python(told["policy"]), now)
+def _ask(breaker: Breaker, argument: Argument, now: datetime) -> Admission:
+    return breaker.ask(POLICY.validate_python(argument["policy"]), now)
 
 
-def _trip(breaker: Breaker, told: Told, now: datetime) -> None:
-    breaker.trip(told["entry"], POLICY.validate_python(told["policy"]), now, told["reason"])
+def _trip(breaker: Breaker, argument: Argument, now: datetime) -> None:
+    breaker.trip(argument["entry"], POLICY.validate_python(argument["policy"]), now, argument["reason"])
 
 
-def _succeed(breaker: Breaker, told: Told, now: datetime) -> None:
-    breaker.succeed(PERMIT.validate_python(told["permit"]), now)
+def _succeed(breaker: Breaker, argument: Argument, now: datetime) -> None:
+    breaker.succeed(PERMIT.validate_python(argument["permit"]), now)
 
 
-def _fail(breaker: Breaker, told: Told, now: datetime) -> None:
-    breaker.fail(PERMIT.validate_python(told["permit"]), now, told["reason"])
+def _fail(breaker: Breaker, argument: Argument, now: datetime) -> None:
+    breaker.fail(PERMIT.validate_python(argument["permit"]), now, argument["reason"])
 
 
-def _release(breaker: Breaker, told: Told, now: datetime) -> None:
-    breaker.release(PERMIT.validate_python(told["permit"]), now)
+def _release(breaker: Breaker, argument: Argument, now: datetime) -> None:
+    breaker.release(PERMIT.validate_python(argument["permit"]), now)
 
 
-def _isolate(breaker: Breaker, told: Told, now: datetime) -> None:
-    breaker.isolate(now, told["reason"])
+def _isolate(breaker: Breaker, argument: Argument, now: datetime) -> None:
+    breaker.isolate(now, argument["reason"])
 
 
-def _close(breaker: Breaker, _told: Told, now: datetime) -> None:
+def _close(breaker: Breaker, _told: Argument, now: datetime) -> None:
     breaker.close(now)
 
 
@@ -112,15 +112,15 @@ def breaker_list_object(config: ServiceConfig) -> VirtualObject:
     listed = VirtualObject(config.names.breaker_list, **patience(config.terms.turn_s))
 
     @listed.handler("note")
-    async def note(ctx: ObjectContext, told: Told) -> None:
-        name = told["name"]
-        if told["state"] == BreakerState.CLOSED:
+    async def note(ctx: ObjectContext, argument: Argument) -> None:
+        name = argument["name"]
+        if argument["state"] == BreakerState.CLOSED:
             ctx.clear(name)
         else:
-            ctx.set(name, told, TEXT)
+            ctx.set(name, argument, TEXT)
 
     @listed.handler("read", kind="shared")
-    async def read(ctx: ObjectSharedContext, _: Told) -> Any:
+    async def read(ctx: ObjectSharedContext, _: Argument) -> Any:
         return [await ctx.get(name, TEXT) for name in sorted(await ctx.state_keys())]
 
     return listed

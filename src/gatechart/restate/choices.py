@@ -1,7 +1,7 @@
-"""Handoffs whose target is chosen, and what entries of the directory let in, in an agent's object.
+"""Choices of a handoff's target, and the gates of directory entries, in an agent's object.
 
-A choice is a journaled run of its own, before the run that offers the work: a crash before its entry in the journal
-chooses anew, one after it does not.
+A choice is a separate journaled run, before the run that offers the work: a crash before its entry in the journal
+repeats the choice, a later crash does not.
 """
 
 from __future__ import annotations
@@ -38,77 +38,80 @@ CANDIDATE: Final[TypeAdapter[Candidate]] = TypeAdapter(Candidate)
 
 
 def chosen(unit: UnitOfWork, event: Event) -> TurnRecord | Rejection | Void | None:
-    """Return the turn that offers work to the target that was chosen for it; None if that is to be chosen first.
+    """Return the turn that offers work to its chosen target; None if the target must be chosen first.
 
-    The unit's entry then asks for the choice. Mail that withdraws the handoff ends it without one. Raises
+    The unit's entry then requests the choice. Mail that withdraws the handoff ends it without a choice. Raises
     ChoiceFailedError.
     """
-    asked = undecided(unit.snapshot, event, unit.config.packet_migrations)
-    if not isinstance(asked, HandoffPacket):
-        return asked
-    if _is_withdrawn(unit, asked.handoff_id):
+    packet = undecided(unit.snapshot, event, unit.config.packet_migrations)
+    if not isinstance(packet, HandoffPacket):
+        return packet
+    if _is_withdrawn(unit, packet.handoff_id):
         return Void()
-    made = unit.choices.get(asked.handoff_id)
-    if made is None:
+    choice = unit.choices.get(packet.handoff_id)
+    if choice is None:
         has_tools = any(map(breakers_of, unit.config.registry.graphs))
-        unit.entry.choice = {"packet": asked.model_dump(mode="json"), "asks_breakers": has_tools}
+        unit.entry.choice = {"packet": packet.model_dump(mode="json"), "asks_breakers": has_tools}
         return None
-    if "failed" in made:
-        raise ChoiceFailedError(asked.handoff_id, made["failed"])
-    candidate = None if made["candidate"] is None else CANDIDATE.validate_python(made["candidate"])
+    if "failed" in choice:
+        raise ChoiceFailedError(packet.handoff_id, choice["failed"])
+    candidate = None if choice["candidate"] is None else CANDIDATE.validate_python(choice["candidate"])
     turn = take_choice(
-        unit.snapshot, event, asked, Choice(explanation_of(made["explanation"]), candidate, noted=made.get("noted"))
+        unit.snapshot,
+        event,
+        packet,
+        Choice(explanation_of(choice["explanation"]), candidate, noted=choice.get("noted")),
     )
-    if isinstance(turn, TurnRecord) and made["keeps"] is not None:
-        unit.order("begin", **made["keeps"])
+    if isinstance(turn, TurnRecord) and choice["keeps"] is not None:
+        unit.order("begin", **choice["keeps"])
     return turn
 
 
 def _is_withdrawn(unit: UnitOfWork, handoff: str) -> bool:
     if unit.state.offers.get(handoff, HandoffStatus.CHOOSING) is not HandoffStatus.CHOOSING:
-        return True  # and the agent has yet to hear of it
+        return True  # the agent does not know it yet
     due = unit.state.due(unit.now)
     return any(mail.event == WITHDRAWN and mail.payload.get("handoff") == handoff for mail in due)
 
 
-async def choice_for(config: ServiceConfig, asked: dict[str, Any], broken: list[str]) -> bytes:
-    """Make the choice that an entry asks for, or tell why it failed, as bytes for the journal. Never raises.
+async def choice_for(config: ServiceConfig, request: dict[str, Any], broken: list[str]) -> bytes:
+    """Make the choice that an entry requests, or report its failure, as bytes for the journal. Never raises.
 
     broken: names of the open circuit breakers.
     """
-    packet = read_packet(asked["packet"], ())
+    packet = read_packet(request["packet"], ())
     try:
         async with asyncio.timeout(config.terms.turn_s):
-            made = await config.chooser.choose(packet, config.now(), broken)
-            keeps = None if made.candidate is None else await _keeper(config, made.candidate)
+            choice = await config.chooser.choose(packet, config.now(), broken)
+            keeps = None if choice.candidate is None else await _keeper(config, choice.candidate)
     except ChoiceFailedError as error:
         return to_json({"failed": error.problem})
-    except Exception as error:  # of the projection, too: raised on, it would block the agent
+    except Exception as error:  # also from the projection: if it propagated, it would block the agent
         return to_json({"failed": f"{type(error).__name__}: {message_of(error)}"})
-    told = {"explanation": explanation_json(made.explanation), "keeps": keeps, "noted": made.noted}
-    return to_json({"candidate": None if made.candidate is None else plain(CANDIDATE, made.candidate), **told})
+    document = {"explanation": explanation_json(choice.explanation), "keeps": keeps, "noted": choice.noted}
+    return to_json({"candidate": None if choice.candidate is None else plain(CANDIDATE, choice.candidate), **document})
 
 
 async def _keeper(config: ServiceConfig, candidate: Candidate) -> dict[str, Any] | None:
-    """Return how to begin the agent that keeps what comes of the work; None if it is there already."""
+    """Return the order to start the agent that records the results of the work; None if it exists already."""
     directory = config.chooser.directory
     if await directory.kept(candidate.id) is not None:
         return None
     terms = local_terms(directory, candidate.id)
-    told = {"graph": DIRECTORY_GRAPH, "at": "LOCAL", "payload": terms.model_dump(mode="json"), "framework": True}
-    return {"to": agent_of(candidate.id), "told": told}
+    argument = {"graph": DIRECTORY_GRAPH, "at": "LOCAL", "payload": terms.model_dump(mode="json"), "framework": True}
+    return {"to": agent_of(candidate.id), "told": argument}
 
 
 async def disown(unit: UnitOfWork) -> None:
-    """Have the entries of the directory forget the agent, as far as this process sees that they mention it."""
+    """Remove the agent from the directory entries that mention it, as known to this process."""
     for keeper in await unit.config.chooser.directory.mentioning(unit.agent_id):
         unit.post(Mail(0, keeper, FORGET, {"digest": digest_of(unit.agent_id)}, unit.now))
 
 
 async def gate_for(unit: UnitOfWork, graph: AnyGraph, event: Event) -> tuple[Gate, str]:
-    """Return what the entry lets in that an offer is for, and under which name its slots are counted.
+    """Return the gate of the entry that an offer is for, and the name that its slots are counted under.
 
-    The graph's own capacity holds where the entry has none.
+    The graph's own capacity applies if the entry has none.
     """
     entry = event.payload.get("recipient") or f"{graph.name}.{event.name.removeprefix(OFFERED)}"
     gate = await unit.config.chooser.directory.gate(entry)

@@ -1,4 +1,4 @@
-"""The directory as a process of a service sees it: from its graphs, the projection, and the entries that it hosts."""
+"""The directory from the view of a service's process: its graphs, the projection, and the entries that it hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gatechart.ports import Store
 from gatechart.values.homes import Capabilities
 from gatechart.values.profiles import Choice
 
-FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
+FRESH: Final = timedelta(seconds=1)  # maximum age of the directory before it is read again
 
 
 class ServiceChooser:
@@ -31,7 +31,7 @@ class ServiceChooser:
         """Bind to a process.
 
         store: the projection; None if another process has it: choices then know neither the open work nor the entries
-            that other processes host, nor what failed in earlier turns.
+            hosted by other processes, nor the failures of earlier turns.
         """
         self._work = _ProjectedWork(store)
         home = _ProjectedHome(registry, store)
@@ -39,20 +39,20 @@ class ServiceChooser:
         self._chooser = DirectoryChooser(self.directory, choosing, keeps=False)
 
     async def choose(self, packet: HandoffPacket, now: datetime, broken: Sequence[str]) -> Choice:
-        """Choose a target. broken: names of the open circuit breakers. Raises what `Chooser.choose` raises."""
+        """Choose a target. broken: names of the open circuit breakers. Raises the exceptions of `Chooser.choose`."""
         self._work.broken = tuple(broken)
         return await self._chooser.choose(packet, now)
 
 
 class _ProjectedWork:
-    """The work under way, as the projection counts it. Fulfils Work."""
+    """The open work, as counted by the projection. Fulfils Work."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
         self.broken: tuple[str, ...] = ()
 
     async def held(self) -> Mapping[str, int]:
-        """See Work. Slots are with the engine, so an entry with a capacity counts by what it was chosen for."""
+        """See Work. The engine counts slots, so an entry with a capacity counts by the handoffs that chose it."""
         return {} if self._store is None else await self._store.held()
 
     async def open_breakers(self) -> Sequence[str]:
@@ -61,7 +61,7 @@ class _ProjectedWork:
 
 
 class _ProjectedHome(AgentHome):
-    """The agents of a service, of which it only lists those that are projected, and their handoffs."""
+    """The agents of a service. It lists only projected agents and their handoffs."""
 
     def __init__(self, registry: Registry, store: Store | None) -> None:
         self._registry = registry

@@ -1,7 +1,7 @@
-"""Ways out of what agents notice, in an agent's object.
+"""Escapes from the problems that agents notice, in an agent's object.
 
-What is outside the object is asked of the engine, one thing after another, before the run that takes the way: the
-answers are in the journal, so a repeated run sees the same. They are the run's `facts`, by what was asked.
+Facts outside the object are requested from the engine, one after another, before the run that carries out the escape:
+the answers are in the journal, so a repeated run sees the same. They are the run's `facts`, by question.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from gatechart.values.lessons import NO_LESSONS, Lessons
 from gatechart.values.names import AgentId
 
 MOST_PAST_BYTES: Final = 1_000_000
-"""How much of an agent's past one answer carries: older turns than fit are left out."""
+"""Size limit of an answer about an agent's past: older turns that do not fit are left out."""
 
 _PAST: Final[TypeAdapter[list[PastTurn]]] = TypeAdapter(list[PastTurn])
 _TURN: Final = TypeAdapter(PastTurn)
@@ -52,22 +52,22 @@ Question = dict[str, Any]
 
 
 async def way_out_of(unit: UnitOfWork, graph: AnyGraph, event: Event) -> TurnRecord | Void | None:
-    """Return the turn that takes a way out; None if something is to be asked first, as the unit's entry then says."""
+    """Return the turn of an escape; None if a question must be answered first, which the unit's entry then has."""
     limit_s = unit.config.terms.turn_s
     try:
         turn = await way_out(_Facts(unit), graph, unit.snapshot, event, limit_s)
     except _NotAskedError:
         return None
-    # A way that depends on what was not asked was passed over: all is decided again with the answer.
+    # An escape that depends on the open question was passed over: the next run decides again with the answer.
     return turn if unit.entry.question is None else None
 
 
 class _NotAskedError(Exception):
-    """The engine has to be asked first."""
+    """The engine must answer a question first."""
 
 
 class _Facts:
-    """What the engine has answered about an agent. Fulfils EscapeHost."""
+    """The engine's answers about an agent. Fulfils EscapeHost."""
 
     def __init__(self, unit: UnitOfWork) -> None:
         self._unit = unit
@@ -84,32 +84,32 @@ class _Facts:
         return tool_facts(graph, snapshot.configuration, self.services, policies, broken.get)
 
     async def past(self, snapshot: Snapshot, most: int) -> Sequence[PastTurn]:
-        """See EscapeHost. Nothing is known of it without a projection. Raises ProjectionLagError."""
+        """See EscapeHost. Empty without a projection. Raises ProjectionLagError."""
         if not self._unit.config.projects:
             return ()
-        told = _PAST.validate_python(self._answer("past", after=max(snapshot.version - most, 0)))
-        newest = told[-1].version if told else 0
+        turns = _PAST.validate_python(self._answer("past", after=max(snapshot.version - most, 0)))
+        newest = turns[-1].version if turns else 0
         if newest < snapshot.version:
             raise ProjectionLagError(snapshot.agent_id, snapshot.version, newest)
-        return told
+        return turns
 
     async def back_to(self, snapshot: Snapshot, version: int) -> Snapshot:
         """See EscapeHost."""
         if not self._unit.config.projects:
             raise ElsewhereError("rollback", "serve with a projection=", "a service without a projection")
         before = plain(SNAPSHOT, snapshot) | {"trail": {}}
-        told = self._answer(f"back_to {version}", version=version, before=before)
-        if "error" in told:
-            raise ErrorDocument.model_validate(told["error"]).value()
-        return SNAPSHOT.validate_python(told["snapshot"])
+        answer = self._answer(f"back_to {version}", version=version, before=before)
+        if "error" in answer:
+            raise ErrorDocument.model_validate(answer["error"]).value()
+        return SNAPSHOT.validate_python(answer["snapshot"])
 
     async def lessons(self, graph: AnyGraph) -> Lessons:
-        """See EscapeHost. The agent that keeps them is begun with the way out, if there is none."""
+        """See EscapeHost. If the agent that keeps them does not exist, it is started with the escape."""
         keeper = keeper_of(graph.name)
-        told = self._answer("lessons", keeper=keeper)
-        if told is not None:
-            kept = SNAPSHOT.validate_python(told["snapshot"])
-            return lessons_kept(kept) if is_framework_graph(kept.graph) else NO_LESSONS
+        answer = self._answer("lessons", keeper=keeper)
+        if answer is not None:
+            keeper_snapshot = SNAPSHOT.validate_python(answer["snapshot"])
+            return lessons_kept(keeper_snapshot) if is_framework_graph(keeper_snapshot.graph) else NO_LESSONS
         self._unit.order(
             "begin", to=keeper, told={"graph": LESSONS_GRAPH, "at": LEARNING, "payload": {}, "framework": True}
         )
@@ -122,38 +122,38 @@ class _Facts:
         return self._unit.facts[what]
 
 
-async def engine_answer(ctx: ObjectContext, names: Names, asked: Question) -> Any:
+async def engine_answer(ctx: ObjectContext, names: Names, question: Question) -> Any:
     """Return the engine's answer to the question of an entry."""
-    match asked["what"].partition(" ")[0]:
+    match question["what"].partition(" ")[0]:
         case "breakers":
             return json.loads(await ctx.generic_call(names.breaker_list, "read", NOTHING, ALL))
         case "lessons":
-            text = await ctx.generic_call(names.agent, "look", NOTHING, asked["keeper"])
+            text = await ctx.generic_call(names.agent, "look", NOTHING, question["keeper"])
             return json.loads(text) if text else None
         case "journal":
-            return json.loads(await ctx.generic_call(names.journals, "read", to_json(asked), ctx.key()))
+            return json.loads(await ctx.generic_call(names.journals, "read", to_json(question), ctx.key()))
         case "past":
             await ctx.generic_call(names.projection, "project", NOTHING, ctx.key())
-            return json.loads(await ctx.generic_call(names.projection, "past", to_json(asked), ctx.key()))
+            return json.loads(await ctx.generic_call(names.projection, "past", to_json(question), ctx.key()))
         case _:
-            told = to_json(asked, inf_nan_mode="constants")
-            return json.loads(await ctx.generic_call(names.projection, "back_to", told, ctx.key()))
+            argument = to_json(question, inf_nan_mode="constants")
+            return json.loads(await ctx.generic_call(names.projection, "back_to", argument, ctx.key()))
 
 
 def add_readers(projection: VirtualObject, store: Store) -> None:
-    """Add to the object of a projection what agents in need of a way out ask of it."""
+    """Add the handlers for agents in need of an escape to the object of a projection."""
 
     @projection.handler("past", kind="shared", output_serde=BYTES)
-    async def past(ctx: ObjectSharedContext, asked: Question) -> bytes:
-        return await ctx.run_typed("past", partial(_past, store, ctx.key(), int(asked["after"])), AS_BYTES)
+    async def past(ctx: ObjectSharedContext, question: Question) -> bytes:
+        return await ctx.run_typed("past", partial(_past, store, ctx.key(), int(question["after"])), AS_BYTES)
 
     @projection.handler("back_to", kind="shared", output_serde=BYTES)
-    async def back_to(ctx: ObjectSharedContext, asked: Question) -> bytes:
-        return await ctx.run_typed("back_to", partial(_back_to, store, ctx.key(), asked), AS_BYTES)
+    async def back_to(ctx: ObjectSharedContext, question: Question) -> bytes:
+        return await ctx.run_typed("back_to", partial(_back_to, store, ctx.key(), question), AS_BYTES)
 
 
 async def _past(store: Store, agent_id: AgentId, after: int) -> bytes:
-    """Return the newest turns above a version as JSON, oldest first, as many as one answer carries."""
+    """Return the newest turns above a version as JSON, oldest first, up to the size limit of an answer."""
     texts: list[bytes] = []
     room = MOST_PAST_BYTES
     for turn in reversed(past_turns(await store.history(agent_id, after=after))):
@@ -165,10 +165,10 @@ async def _past(store: Store, agent_id: AgentId, after: int) -> bytes:
     return b"[" + b",".join(reversed(texts)) + b"]"
 
 
-async def _back_to(store: Store, agent_id: AgentId, asked: Question) -> bytes:
+async def _back_to(store: Store, agent_id: AgentId, question: Question) -> bytes:
     try:
-        target = await store.snapshot_at(agent_id, int(asked["version"]))
-        await check_given_away(store, SNAPSHOT.validate_python(asked["before"]), target)
+        target = await store.snapshot_at(agent_id, int(question["version"]))
+        await check_given_away(store, SNAPSHOT.validate_python(question["before"]), target)
     except EventError as error:
         return to_json({"error": ErrorDocument.of(error).model_dump(mode="json")})
     return b'{"snapshot":' + SNAPSHOT.dump_json(target) + b"}"

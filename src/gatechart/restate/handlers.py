@@ -3,7 +3,7 @@
 Each decides in one journaled run, which turns the stored state and a call into the new state and orders.
 
 Everything nondeterministic happens here: actions, the clock, generated ids. The engine journals the result before
-anything is done about it.
+it is carried out.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ async def decide(
     lifted: int = 0,
     payloads: Mapping[int, bytes] = NO_PAYLOADS,
 ) -> JournalEntry:
-    """Decide what a call does to the agent. Never raises: an error becomes the answer, and nothing has changed.
+    """Decide the effects of a call on the agent. Never raises: an error becomes the answer, and changes nothing.
 
-    granted: slots for which earlier runs asked, by handoff: whose it is, of how many, and whether it was granted.
-    choices: those that earlier runs asked for, by handoff.
-    facts: what the engine answered to questions of earlier runs, by what was asked.
+    granted: slots that earlier runs requested, by handoff: the owner, the total, and whether the slot was granted.
+    choices: those made at the request of earlier runs, by handoff.
+    facts: the engine's answers to questions of earlier runs, by question.
     lifted: number of the mail whose wait for another attempt was ended.
-    payloads: those that earlier runs asked for, by the number of their mail.
+    payloads: payloads requested by earlier runs, by the number of their mail.
     """
     unit = UnitOfWork(config, agent_id, state, ids)
     unit.granted, unit.choices, unit.lifted, unit.payloads = granted, choices, lifted, payloads
@@ -86,7 +86,7 @@ async def decide(
                 return JournalEntry(needs=needed.numbers)
             except FactNeededError as needed:
                 return JournalEntry(question=needed.question)
-    except Exception as error:  # whatever it is: raised on, it would block all later calls to the agent
+    except Exception as error:  # any exception: if it propagated, it would block all later calls to the agent
         if not isinstance(error, EventError):
             facts = {"agent_id": agent_id, "verb": verb}
             logger.warning("a call to agent %(agent_id)s failed: %(verb)s", facts, extra=facts, exc_info=error)
@@ -95,12 +95,12 @@ async def decide(
         return JournalEntry(choice=unit.entry.choice)
     if unit.entry.question is not None:
         return JournalEntry(question=unit.entry.question)
-    _tell_directory(unit)
+    _update_directory(unit)
     return unit.close()
 
 
-def _tell_directory(unit: UnitOfWork) -> None:
-    """Let choices of this process see an entry that it hosts as it is, before it is projected."""
+def _update_directory(unit: UnitOfWork) -> None:
+    """Show choices of this process the newest state of an entry that it hosts, before that is projected."""
     directory, snapshot = unit.config.chooser.directory, unit.state.snapshot
     if snapshot is not None and snapshot.graph == DIRECTORY_GRAPH and unit.is_touched:
         directory.see(snapshot)
@@ -120,7 +120,7 @@ async def _refuse_asleep(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _send(unit: UnitOfWork, argument: Argument) -> None:
-    """Handle the event once all mail accepted before it is done."""
+    """Handle the event after all mail that was accepted before it."""
     _check_life(unit, argument)
     graph = unit.graph()
     if next_mail(unit) is not None:
@@ -137,13 +137,13 @@ async def _send(unit: UnitOfWork, argument: Argument) -> None:
 
 
 def _check_life(unit: UnitOfWork, argument: Argument) -> None:
-    """Raise UnknownAgentError if the handle is of an erased agent that had the same id."""
+    """Raise UnknownAgentError if the handle belongs to an erased agent that had the same id."""
     if argument["life"] != unit.state.life:
         raise UnknownAgentError(unit.agent_id)
 
 
 async def _choose(unit: UnitOfWork, argument: Argument) -> None:
-    """Handle the choice of an invocation, as long as its state lasts; a repeat gets the first outcome."""
+    """Handle the choice of an invocation while its state is active; a repeat gets the first outcome."""
     graph = unit.graph()
     if next_mail(unit) is not None:
         await take(unit, following="choose")
@@ -157,7 +157,7 @@ async def _choose(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _answered(unit: UnitOfWork, argument: Argument) -> None:
-    """Answer an invocation once all mail accepted before it is done, as long as its state lasts."""
+    """Answer an invocation after all mail that was accepted before it, while its state is active."""
     unit.graph()
     if next_mail(unit) is not None:
         await take(unit, following="answered")
@@ -171,14 +171,14 @@ def _invocation(unit: UnitOfWork, argument: Argument) -> Invocation:
 
 
 async def _deliver(unit: UnitOfWork, argument: Argument) -> None:
-    if postponed(unit, argument) or _is_for_nobody(unit, argument):
+    if postponed(unit, argument) or _is_for_erased_agent(unit, argument):
         return
     accept(unit, MAIL.validate_python(argument["mail"]), argument)
     await _drain(unit, argument)
 
 
-def _is_for_nobody(unit: UnitOfWork, argument: Argument) -> bool:
-    """Tell whether mail is for the trail of an agent that was erased meanwhile."""
+def _is_for_erased_agent(unit: UnitOfWork, argument: Argument) -> bool:
+    """Return whether mail is for the trail of an agent that was erased in the meantime."""
     return unit.state.snapshot is None and str(argument["mail"]["event"]).startswith(TRAIL)
 
 
@@ -188,8 +188,8 @@ async def _drain(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _wake(unit: UnitOfWork, argument: Argument) -> None:
-    """Do nothing if the mail is gone. If this machine's clock is behind the engine's, wait on."""
-    mail = _found(unit, argument)
+    """Do nothing if the mail no longer exists. If this machine's clock is behind the engine's, keep waiting."""
+    mail = _mail_of(unit, argument)
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         return
     nearer = no_later(mail, unit.now)
@@ -202,7 +202,7 @@ async def _wake(unit: UnitOfWork, argument: Argument) -> None:
     await _drain(unit, argument)
 
 
-def _found(unit: UnitOfWork, argument: Argument) -> Mail | None:
+def _mail_of(unit: UnitOfWork, argument: Argument) -> Mail | None:
     """Return the mail that the argument names, with its payload."""
     mail = unit.state.numbered(argument["number"])
     return None if mail is None else unit.full(mail)
@@ -217,24 +217,24 @@ async def _begin(unit: UnitOfWork, argument: Argument) -> None:
     fitted = fit_payload(graph.name, entry, argument["payload"])
     name = f"{STARTED}{entry.name}"
     event = Event(name, plain_payload(fitted, name), unit.now, idempotency_key)
-    if not _has_begun(unit, event):
+    if not _was_started_by(unit, event):
         turn = begin(graph, entry, fitted, unit.agent_id, event, unit.config.services)
         _add(unit, await unit.in_turn(graph, name, turn))
     _answer_snapshot(unit)
 
 
 async def _fork(unit: UnitOfWork, argument: Argument) -> None:
-    """Start the agent as another one was. target: that agent's snapshot, from the projection."""
+    """Start the agent from another agent's snapshot, in `target`, which comes from the projection."""
     target = SNAPSHOT.validate_python(argument["target"])
     event = fork_event(target.agent_id, target.version, unit.now, argument["once"])
-    if not _has_begun(unit, event):
+    if not _was_started_by(unit, event):
         graph, today = as_of_today(unit.config.registry, target, unit.now)
         _add(unit, forked(graph, today, unit.agent_id, event, unit.config.services))
     _answer_snapshot(unit)
 
 
-def _has_begun(unit: UnitOfWork, event: Event) -> bool:
-    """Return whether this very event began the agent. Raises AgentExistsError if another did, EventIdReusedError."""
+def _was_started_by(unit: UnitOfWork, event: Event) -> bool:
+    """Return whether this very event started the agent. Raises AgentExistsError if not, and EventIdReusedError."""
     if unit.state.snapshot is None:
         return False
     if unit.first_outcome(event) is None:
@@ -243,7 +243,7 @@ def _has_begun(unit: UnitOfWork, event: Event) -> bool:
 
 
 def _add(unit: UnitOfWork, turn: TurnRecord) -> None:
-    """Commit an agent's first turn, and take the mail that waited for the agent."""
+    """Commit an agent's first turn, and process the mail that waited for the agent."""
     unit.commit(turn)
     if unit.state.mail:
         unit.order("drain", after_s=0.0)
@@ -262,7 +262,7 @@ async def _stop(unit: UnitOfWork, _: Argument) -> None:
 async def _roll_back(unit: UnitOfWork, argument: Argument) -> None:
     """Roll the agent back.
 
-    target: its snapshot at that version. passed: the handoffs given away since. Both come from the projection.
+    target: its snapshot at that version. passed: the handoffs accepted elsewhere since. Both come from the projection.
     """
     _check_life(unit, argument)
     graph = unit.graph()
@@ -289,7 +289,7 @@ async def _hand_on(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _erase(unit: UnitOfWork, _: Argument) -> None:
-    """Erase the agent. Those who wait for it are told first, unless it is asleep: then it never ran here."""
+    """Erase the agent. Agents that wait for it are notified first, unless it is asleep: then it never ran here."""
     if not unit.state.asleep and unit.snapshot.status is Status.ACTIVE:
         unit.commit(stopped(unit.snapshot, unit.now))
     unit.entry.turns.clear()
@@ -297,7 +297,7 @@ async def _erase(unit: UnitOfWork, _: Argument) -> None:
     await disown(unit)
     for handoff, graph in unit.state.places.items():
         unit.order("release", graph=graph, handoff=handoff)
-    # Wake-ups by number and mail with places may still be on their way, so both counts go on.
+    # Wake-ups by number and mail with places may still be on their way, so both counts continue.
     unit.state = AgentState(numbers=unit.state.numbers, arrived=unit.state.arrived)
     unit.is_touched = True
     unit.order("forget")
@@ -307,11 +307,11 @@ async def _erase(unit: UnitOfWork, _: Argument) -> None:
 
 
 async def _retry(unit: UnitOfWork, argument: Argument) -> None:
-    found = _found(unit, argument)
-    if found is not None and found.status is MailStatus.WAITING and found.retry_at is not None:
-        unit.state.put(replace(found, retry_at=None))
+    mail = _mail_of(unit, argument)
+    if mail is not None and mail.status is MailStatus.WAITING and mail.retry_at is not None:
+        unit.state.put(replace(mail, retry_at=None))
         unit.is_touched = True
-        unit.entry.answer = {"mail": plain(MAIL, replace(found, retry_at=None))}
+        unit.entry.answer = {"mail": plain(MAIL, replace(mail, retry_at=None))}
         unit.order("drain", after_s=0.0)
         return
     mail = _ended(unit, argument)
@@ -323,7 +323,7 @@ async def _retry(unit: UnitOfWork, argument: Argument) -> None:
 
 
 async def _fire_timer(unit: UnitOfWork, argument: Argument) -> None:
-    mail = _found(unit, argument)
+    mail = _mail_of(unit, argument)
     if mail is None or mail.due is None or mail.status is not MailStatus.WAITING:
         raise NoTimerError(argument["number"])
     fired = replace(mail, due=min(mail.due, unit.now), operator_reason=argument["reason"])
@@ -362,14 +362,14 @@ async def _discard(unit: UnitOfWork, argument: Argument) -> None:
 
 
 def _ended(unit: UnitOfWork, argument: Argument) -> Mail:
-    mail = _found(unit, argument)
+    mail = _mail_of(unit, argument)
     if mail is None or mail.status is MailStatus.WAITING:
         raise UnknownMailError(argument["number"])
     return mail
 
 
 async def _projected(unit: UnitOfWork, argument: Argument) -> None:
-    """Note that turns up to a version are projected and need not be kept.
+    """Record that turns up to a version are projected and need not be kept.
 
     life: identifies the agent whose turns they are.
     """
@@ -384,7 +384,7 @@ async def _projected(unit: UnitOfWork, argument: Argument) -> None:
         unit.project()
 
 
-_EARLIER: Final = {"id": "agent_id", "once": "idempotency_key"}  # in calls that an earlier release left with the engine
+_EARLIER: Final = {"id": "agent_id", "once": "idempotency_key"}  # names in pending calls of an earlier release
 
 
 def _handoff_command(argument: Argument) -> HandoffCommand:
@@ -395,20 +395,20 @@ def _handoff_command(argument: Argument) -> HandoffCommand:
 def _offered(unit: UnitOfWork, call: HandoffCommand) -> str:
     """Offer a handoff and return its id; a repeated call returns the id of the first offer.
 
-    Raises what `Turn.handoff` raises, EventRefusedError and EventIdReusedError.
+    Raises the exceptions of `Turn.handoff`, EventRefusedError and EventIdReusedError.
     """
-    made: list[str] = []
+    request_ids: list[str] = []
 
     def ask(turn: Turn) -> None:
-        made.append(turn.handoff(**call.arguments))
+        request_ids.append(turn.handoff(**call.arguments))
 
     event = Event(REQUESTED, {}, unit.now, call.idempotency_key)
     if call.idempotency_key is not None and unit.first_outcome(event) is not None:
         return unit.ids[call.idempotency_key].made
     unit.commit(requested(unit.graph(), unit.snapshot, event, ask, unit.config.services))
     if call.idempotency_key is not None:
-        unit.note_made(call.idempotency_key, made[0])
-    return made[0]
+        unit.note_made(call.idempotency_key, request_ids[0])
+    return request_ids[0]
 
 
 def _answer_snapshot(unit: UnitOfWork) -> None:

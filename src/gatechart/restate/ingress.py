@@ -34,7 +34,7 @@ class Ingress:
 
     def __init__(self, urls: tuple[str, ...], http: aiohttp.ClientSession, patience_s: float) -> None:
         self._urls = urls
-        self._asked = 0  # index of the URL in use
+        self._url_index = 0  # of the URL in use
         self._http = http
         self._patience_s = patience_s
         self._calls = 0
@@ -46,12 +46,12 @@ class Ingress:
     async def open(cls, urls: str | Sequence[str], *, patience_s: float) -> AsyncIterator[Ingress]:
         """Open connections to the engine.
 
-        urls: of one node or of several; if one does not answer, the next is tried.
+        urls: the URLs of one or more nodes; if one does not answer, the next is tried.
         patience_s: how long to retry an engine that does not answer.
         """
         nodes = (urls,) if isinstance(urls, str) else tuple(urls)
         if not nodes:
-            raise ValueError("an engine has an address; give one, or those of several of its nodes")
+            raise ValueError("no address of the engine was given; give the URL of a node, or of several")
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECTS_S)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1000), timeout=timeout) as http:
             yield cls(tuple(url.rstrip("/") for url in nodes), http, patience_s)
@@ -59,7 +59,7 @@ class Ingress:
     @property
     def url(self) -> str:
         """Address in use."""
-        return self._urls[self._asked]
+        return self._urls[self._url_index]
 
     async def ask(
         self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any] = NOTHING, *, reads: bool
@@ -68,24 +68,24 @@ class Ingress:
 
         call: the verb, for errors.
         reads: the call may run twice, and is not deduplicated.
-        Raises the error that the handler answers with, EngineRefusedError, and EngineUnreachableError if nothing
+        Raises the error in the handler's answer, EngineRefusedError, and EngineUnreachableError if no node
         answers.
         """
         answer = await self._posted(call, f"{service}/{_quoted(key)}/{handler}", argument, reads=reads)
-        told = json.loads(answer) if answer else None
-        if isinstance(told, dict) and "error" in told:
-            raise ErrorDocument.model_validate(told["error"]).value()
-        return told
+        document = json.loads(answer) if answer else None
+        if isinstance(document, dict) and "error" in document:
+            raise ErrorDocument.model_validate(document["error"]).value()
+        return document
 
     async def leave(self, within_s: float) -> None:
-        """Wait until no call is under way, for a limited time. Calls that are cut off then raise RuntimeClosedError."""
+        """Wait until no call is running, for a limited time. Calls that are cut off then raise RuntimeClosedError."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._quiet.wait()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """Count a call as under way inside the block, even while it waits in line."""
+        """Count a call as running inside the block, even while it waits in line."""
         self._calls += 1
         self._quiet.clear()
         try:
@@ -96,7 +96,7 @@ class Ingress:
                 self._quiet.set()
 
     async def post(self, call: str, service: str, handler: str, key: str, argument: Mapping[str, Any]) -> None:
-        """Send a call, and return once the engine has accepted it. Raises what `ask` raises."""
+        """Send a call, and return once the engine has accepted it. Raises as `ask` does."""
         with self.calling():
             await self._posted(call, f"{service}/{_quoted(key)}/{handler}/send", argument, reads=False)
 
@@ -120,15 +120,15 @@ class Ingress:
                 problem = f"{type(error).__name__}: {error}"
             if asyncio.get_running_loop().time() > deadline and not self._http.closed:
                 raise EngineUnreachableError(url, problem)
-            logger.debug("the engine does not answer; it is called again", extra={"url": url, "problem": problem})
+            logger.debug("the engine does not answer; retrying", extra={"url": url, "problem": problem})
             if url == self.url:  # otherwise another call has switched already
-                self._asked = (self._asked + 1) % len(self._urls)
+                self._url_index = (self._url_index + 1) % len(self._urls)
             await asyncio.sleep(PAUSE_S)
         raise RuntimeClosedError(call)
 
 
 def _quoted(agent_id: AgentId) -> str:
-    """Quote the key for use in a URL. Raises UnknownAgentError if the engine cannot have such a key."""
+    """Quote the key for use in a URL. Raises UnknownAgentError if the engine cannot store such a key."""
     try:
         key = quote(agent_id, safe="")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""An invoked function in a process that serves the engine: what it asks becomes reports, journaled one by one."""
+"""An invoked function in a process that serves the engine: its requests become reports, journaled one by one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 class Session:
     """One invocation in this process: an InvokeHost that journals each report before the function continues.
 
-    As a Place it is the engine's: an idle function is waited for there.
+    As a Place it belongs to the engine: the engine waits for an idle function.
     """
 
     def __init__(self, config: ServiceConfig, running: ActiveInvocation) -> None:
@@ -42,33 +42,33 @@ class Session:
         self.running = running
         self._recorded: Mapping[str, str] = {}
         self._reports: asyncio.Queue[tuple[dict[str, Any], asyncio.Future[Any] | None]] = asyncio.Queue()
-        self._told: asyncio.Future[Any] | None = None  # resolved once the last report is journaled
+        self._reply: asyncio.Future[Any] | None = None  # set once the last report is journaled
         self._task: asyncio.Task[None] | None = None
         self._is_idle = False
-        self._is_over = False  # closed; another process may go on with it
-        self._ends: list[float] = []  # of the sleeps under way, by the event loop's clock
+        self._is_over = False  # closed; another process may continue it
+        self._ends: list[float] = []  # ends of the running sleeps, by the event loop's clock
         self._is_reported = asyncio.Event()  # set with each report
         self.breakers = InvocationBreakers(config.breakers, self._ask_breaker, self._send_breaker)
 
     async def report(self, recorded: Mapping[str, str], failed: int, answer: Any) -> bytes:
         """Return the function's next report as JSON text: a step, a question, progress, its end, or a pending retry.
 
-        The previous report is journaled by now. recorded: results by step name. failed: attempts so far. answer: to the
-        previous report, if that was a question.
+        The previous report is journaled by now. recorded: results by step name. failed: attempts so far. answer: the
+        answer to the previous report, if that was a question.
         """
         if self._task is None:
             self._recorded = dict(recorded)
             self._task = start_task(self._run(failed))
-        if self._told is not None and not self._told.done():
-            self._told.set_result(answer)
-        report, self._told = await self._reports.get()
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_result(answer)
+        report, self._reply = await self._reports.get()
         return to_json({**report, "time": self.now().isoformat()}, inf_nan_mode="constants")
 
     async def rest(self, slept: Awaitable[None]) -> None:
         """Wait until the engine has slept, or the function reports something before that.
 
-        Meanwhile the engine may end this invocation and repeat it elsewhere. Where the function is not running, because
-        it is a repeat, it begins at once: what it awaits besides its wait is not recorded, and may end sooner.
+        Meanwhile the engine may end this invocation and repeat it elsewhere. If the function is not running, because
+        this is a repeat, it starts at once: apart from this wait, its awaits are not recorded, and may end sooner.
         """
         if self._task is None or not self._reports.empty():
             return
@@ -77,11 +77,11 @@ class Session:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if sleeping.done():
-                sleeping.result()  # raises what ends the invocation
+                sleeping.result()  # raises the exception that ends the invocation
         finally:
             sleeping.cancel()
             reporting.cancel()
-            await asyncio.wait(waits)  # nothing else may read from the engine meanwhile
+            await asyncio.wait(waits)  # no other code may read from the engine in the meantime
 
     async def take(self) -> None:
         """See Place."""
@@ -100,14 +100,14 @@ class Session:
                 self._put({"idle": rest_s}, None)
 
     def close(self) -> None:
-        """End the function, without waiting for it. What it still asks for is refused."""
+        """End the function, without waiting for it. Its further requests are refused."""
         self._is_over = True
         if self._task is not None:
             self._task.cancel()
 
     def begin_again(self) -> None:
-        """Take the next report from another attempt."""
-        self._task = self._told = None
+        """Accept the next report from another attempt."""
+        self._task = self._reply = None
 
     @property
     def services(self) -> Any:
@@ -136,19 +136,19 @@ class Session:
     ) -> str:
         """See InvokeHost."""
         step = {"step": name, "result": text} | ({"replaces": list(replaces)} if replaces else {})
-        await self._tell(step | _with_mail(tells))
+        await self._report_and_wait(step | _with_mail(tells))
         return text
 
     async def journal(self, invocation: Invocation, name: str) -> Mapping[str, str]:
         """See InvokeHost."""
-        told = {"journal": name, "of": invocation.agent_id}
-        entries: Mapping[str, str] = await self._tell({"ask": "journal", "told": told})
+        argument = {"journal": name, "of": invocation.agent_id}
+        entries: Mapping[str, str] = await self._report_and_wait({"ask": "journal", "told": argument})
         return entries
 
     async def enter(self, record: JournalRecord) -> str:
         """See InvokeHost."""
-        asked = {"ask": "enter", "told": told_of(replaced(record, tells=None))}
-        verdict, entry = await self._tell(asked | _with_mail(record.tells))
+        report = {"ask": "enter", "told": told_of(replaced(record, tells=None))}
+        verdict, entry = await self._report_and_wait(report | _with_mail(record.tells))
         if verdict == Verdict.STALE:
             call = record.invocation
             raise InvocationOverError(call.agent_id, call.state, call.invoke)
@@ -156,8 +156,8 @@ class Session:
 
     async def snapshot(self, invocation: Invocation) -> Snapshot:
         """See TransferHost."""
-        told = await self._tell({"ask": "look_next", "told": {}})
-        snapshot: Snapshot | None = None if told is None else SNAPSHOT.validate_python(told["snapshot"])
+        answer = await self._report_and_wait({"ask": "look_next", "told": {}})
+        snapshot: Snapshot | None = None if answer is None else SNAPSHOT.validate_python(answer["snapshot"])
         if snapshot is None:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
         check_not_over(snapshot, invocation)
@@ -165,7 +165,7 @@ class Session:
 
     async def answered(self, invocation: Invocation) -> Snapshot:
         """See TrailHost."""
-        answer = await self._tell({"ask": "answered", "told": _named(invocation)})
+        answer = await self._report_and_wait({"ask": "answered", "told": _named(invocation)})
         if "error" in answer:
             raise ErrorDocument.model_validate(answer["error"]).value()
         snapshot: Snapshot = SNAPSHOT.validate_python(answer["snapshot"])
@@ -177,8 +177,8 @@ class Session:
 
     async def choose(self, invocation: Invocation, event: EventName, payload: Payload, event_id: str) -> Outcome:
         """See TransferHost."""
-        told = {"event": event, "payload": payload, "id": event_id, **_named(invocation)}
-        answer = await self._tell({"ask": "choose", "told": told})
+        argument = {"event": event, "payload": payload, "id": event_id, **_named(invocation)}
+        answer = await self._report_and_wait({"ask": "choose", "told": argument})
         if "error" in answer:
             raise ErrorDocument.model_validate(answer["error"]).value()
         outcome: Outcome = OUTCOME.validate_python(answer["outcome"])
@@ -186,10 +186,10 @@ class Session:
 
     async def progress(self, _invocation: Invocation, payload: Payload) -> None:
         """See InvokeHost."""
-        await self._tell({"progress": payload})
+        await self._report_and_wait({"progress": payload})
 
     def publish(self, _invocation: Invocation, item: Any) -> None:
-        """Drop the item: nobody can watch an invoke here, see `capabilities`."""
+        """Drop the item: invokes cannot be watched here, see `capabilities`."""
 
     @property
     def gates(self) -> ToolGates:
@@ -210,27 +210,27 @@ class Session:
                 raise TimeoutError(TOO_LONG) from None
             raise
 
-    async def _tell(self, report: dict[str, Any]) -> Any:
+    async def _report_and_wait(self, report: dict[str, Any]) -> Any:
         """Queue a report, and return the answer to it once it is journaled.
 
-        Raises InvocationOverError if the session is closed: a function that caught its cancellation would wait forever.
+        Raises InvocationOverError if the session is closed: a function that caught its cancellation would never end.
         """
         if self._is_over:
             call = self.running.invocation
             raise InvocationOverError(call.agent_id, call.state, call.invoke)
-        told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._put(report, told)
-        return await told
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._put(report, reply)
+        return await reply
 
-    def _put(self, report: dict[str, Any], told: asyncio.Future[Any] | None) -> None:
-        self._reports.put_nowait((report, told))
+    def _put(self, report: dict[str, Any], reply: asyncio.Future[Any] | None) -> None:
+        self._reports.put_nowait((report, reply))
         self._is_reported.set()
 
-    async def _ask_breaker(self, name: str, call: str, told: Mapping[str, Any]) -> Any:
-        return await self._tell({"ask": call, "breaker": name, "told": told})
+    async def _ask_breaker(self, name: str, call: str, argument: Mapping[str, Any]) -> Any:
+        return await self._report_and_wait({"ask": call, "breaker": name, "told": argument})
 
-    def _send_breaker(self, name: str, call: str, told: Mapping[str, Any]) -> None:
-        self._put({"ask": call, "breaker": name, "told": told}, None)
+    def _send_breaker(self, name: str, call: str, argument: Mapping[str, Any]) -> None:
+        self._put({"ask": call, "breaker": name, "told": argument}, None)
 
     async def _run(self, failed: int) -> None:
         self._put(await self._attempt(failed), None)
@@ -240,9 +240,7 @@ class Session:
         try:
             journal = InvokeJournal(self, self.running.invocation, dict(self._recorded), failed)
             result = await attempt(self, graph, self.running, journal, self)
-        except (
-            InvocationOverError
-        ) as error:  # raised by the function itself: the engine cancels invocations that are over
+        except InvocationOverError as error:  # raised by the function itself: the engine cancels ended invocations
             return {"error": failure_payload(error, failed + 1)}
         if isinstance(result, InvokeEnded):
             return {result.kind: result.payload}
@@ -250,12 +248,12 @@ class Session:
 
 
 def _named(invocation: Invocation) -> dict[str, Any]:
-    """Return what tells the agent's object which of its invocations asks."""
+    """Return the fields that identify the asking invocation for the agent's object."""
     return {"state": invocation.state, "epoch": invocation.epoch, "invoke": invocation.invoke}
 
 
 def _with_mail(mail: Mail | None) -> dict[str, Any]:
-    """Return what a report says of mail to the agent, which the engine sends once the report is journaled."""
+    """Return the fields of a report for mail to the agent, which the engine sends once the report is journaled."""
     return {} if mail is None else {"tells": plain(MAIL, mail)}
 
 
@@ -264,7 +262,7 @@ class _LoopLimit:
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
-        self._left_s: float | None = None  # while it stands still
+        self._left_s: float | None = None  # while the limit is stopped
 
     def stop(self) -> None:
         """See TimeLimit."""

@@ -1,8 +1,8 @@
 """The service that runs invokes, each in an invocation of the engine that can be cancelled.
 
 The function runs in its own task and never sees the engine. Its reports are journaled one by one, each before the
-function continues. If the invocation is repeated, the function starts over with the journaled results, by the names of
-their steps. It may then take another path.
+function continues. If the invocation is repeated, the function restarts with the journaled results, by step name. It
+may then take another path.
 """
 
 from __future__ import annotations
@@ -34,15 +34,18 @@ def invokes_service(config: ServiceConfig) -> Service:
     invokes = Service(config.names.invokes, **patience(config.terms.invoke_s))
 
     @invokes.handler("run")
-    async def run(ctx: Context, told: dict[str, Any]) -> None:
-        steps, running = told.pop("steps", {}), RUNNING.validate_python(told)
+    async def run(ctx: Context, argument: dict[str, Any]) -> None:
+        steps, running = argument.pop("steps", {}), RUNNING.validate_python(argument)
         if not config.registry.has(running.graph, running.graph_version):
             again = timedelta(seconds=config.terms.look_again_s)
-            raise RetryableError(f"graph {running.graph!r} {running.graph_version!r} is not known", retry_after=again)
+            raise RetryableError(
+                f"graph {running.graph!r} {running.graph_version!r} is not registered with this service",
+                retry_after=again,
+            )
         session = Session(config, running)
         try:
-            await _conducted(ctx, session, steps)
-        except TerminalError:  # the state was left
+            await _conduct(ctx, session, steps)
+        except TerminalError:  # the agent left the state
             logger.debug("an invoke was cancelled", extra={"agent_id": running.invocation.agent_id})
             raise
         finally:
@@ -51,8 +54,8 @@ def invokes_service(config: ServiceConfig) -> Service:
     return invokes
 
 
-async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -> None:
-    """Journal what the function reports, one report at a time. Journaled reports are not asked for again.
+async def _conduct(ctx: Context, session: Session, steps: Mapping[str, str]) -> None:
+    """Journal the function's reports one at a time. Reports that are already journaled are not requested again.
 
     steps: those recorded before the agent moved here.
     """
@@ -66,7 +69,7 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
         report, answer = json.loads(bytes(written)), None
         if "step" in report:
             _note(recorded, report)
-            _tell_of(ctx, session, report)
+            _send_mail_of(ctx, session, report)
         elif "ask" in report:
             answer = await _asked(ctx, session, report)
         elif "idle" in report:
@@ -83,34 +86,34 @@ async def _conducted(ctx: Context, session: Session, steps: Mapping[str, str]) -
 
 
 def _note(recorded: dict[str, str], report: Mapping[str, Any]) -> None:
-    """Add a reported step to those recorded, in place of those that it replaces."""
-    for each in report.get("replaces", ()):
-        recorded.pop(each, None)
+    """Add a reported step to the recorded ones, in place of the steps that it replaces."""
+    for replaced_step in report.get("replaces", ()):
+        recorded.pop(replaced_step, None)
     recorded[report["step"]] = report["result"]
 
 
 async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
-    """Return the answer of the agent's object, to a question about a journal or a choice, or of a breaker's object."""
-    names, told = session.config.names, to_json(report["told"], inf_nan_mode="constants")
-    asked = names.agent, session.running.invocation.agent_id
+    """Return the answer of the agent's object about a journal or a choice, or the answer of a breaker's object."""
+    names, argument = session.config.names, to_json(report["told"], inf_nan_mode="constants")
+    target = names.agent, session.running.invocation.agent_id
     if "breaker" in report:
-        asked = names.breakers, report["breaker"]
-    answer = json.loads(await ctx.generic_call(asked[0], report["ask"], told, asked[1]))
+        target = names.breakers, report["breaker"]
+    answer = json.loads(await ctx.generic_call(target[0], report["ask"], argument, target[1]))
     if report["ask"] == "enter" and answer[0] == Verdict.COMMITTED:
-        _tell_of(ctx, session, report)
+        _send_mail_of(ctx, session, report)
     return answer
 
 
-def _tell_of(ctx: Context, session: Session, report: Mapping[str, Any]) -> None:
-    """Send the agent the mail that a record brings, if any. It counts after the state was left, too."""
+def _send_mail_of(ctx: Context, session: Session, report: Mapping[str, Any]) -> None:
+    """Send the agent the mail of a record, if any. It is delivered even after the agent has left the state."""
     if "tells" in report:
-        told = to_json({"mail": report["tells"]}, inf_nan_mode="constants")
-        ctx.generic_send(session.config.names.agent, "deliver", told, session.running.invocation.agent_id)
+        argument = to_json({"mail": report["tells"]}, inf_nan_mode="constants")
+        ctx.generic_send(session.config.names.agent, "deliver", argument, session.running.invocation.agent_id)
 
 
 def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
-    """Send the agent a report of its invocation; it counts only while the state lasts."""
+    """Send the agent a report of its invocation; it counts only while the state is active."""
     call = session.running.invocation
     mail = report_mail(datetime.fromisoformat(report["time"]), call, kind, report[kind])
-    told = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}
-    ctx.generic_send(session.config.names.agent, "deliver", to_json(told, inf_nan_mode="constants"), call.agent_id)
+    argument = {"mail": plain(MAIL, mail), "engine_id": ctx.request().id, "ends": kind != "progress"}
+    ctx.generic_send(session.config.names.agent, "deliver", to_json(argument, inf_nan_mode="constants"), call.agent_id)

@@ -53,17 +53,17 @@ from gatechart.values.names import OFFERED, WITHDRAWN
 logger = logging.getLogger(__name__)
 
 
-def accept(unit: UnitOfWork, mail: Mail, told_with: Mapping[str, Any]) -> bool:
+def accept(unit: UnitOfWork, mail: Mail, delivery: Mapping[str, Any]) -> bool:
     """Store mail under a new number, unless it is a repeat or stale. Return whether it waits now.
 
-    told_with: for mail of an invocation, the engine's id of it, and whether the invocation ends with it; for posted
+    delivery: for mail of an invocation, the engine's id of it, and whether the invocation ends with it; for posted
         mail, its place.
     """
     state = unit.state
-    place = told_with.get("place")
+    place = delivery.get("place")
     if place is not None:
         state.arrived, unit.is_touched = max(state.arrived, (place[0], place[1])), True
-    if not _is_ours(unit, told_with):
+    if not _is_ours(unit, delivery):
         return False
     before = None if mail.id is None else content_of(unit, mail.id)
     unit.is_touched = True
@@ -80,23 +80,23 @@ def accept(unit: UnitOfWork, mail: Mail, told_with: Mapping[str, Any]) -> bool:
     return False
 
 
-def _is_ours(unit: UnitOfWork, told_with: Mapping[str, Any]) -> bool:
-    """Tell whether mail of an invocation comes from one that is active; mail from elsewhere always passes.
+def _is_ours(unit: UnitOfWork, delivery: Mapping[str, Any]) -> bool:
+    """Return whether mail of an invocation comes from an active one; other mail always passes.
 
     An invocation that ends with this mail becomes inactive.
     """
-    engine_id, calls = told_with.get("engine_id"), unit.state.calls
-    found = [each for each in calls if each.engine_id == engine_id]
-    if found and told_with.get("ends"):
-        calls.remove(found[0])
+    engine_id, calls = delivery.get("engine_id"), unit.state.calls
+    senders = [call for call in calls if call.engine_id == engine_id]
+    if senders and delivery.get("ends"):
+        calls.remove(senders[0])
         unit.is_touched = True
-    return engine_id is None or bool(found)
+    return engine_id is None or bool(senders)
 
 
 def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
-    """Tell whether mail is handed back to the engine for a while, because the agent stores too much already.
+    """Return whether mail was postponed by the engine, because the agent already stores too much.
 
-    If the state outgrew a message, nothing could change the agent any more, not even erasing it.
+    If the state outgrew a message, no call could change the agent any more, not even to erase it.
     """
     most = unit.config.terms.most_kept_bytes
     if unit.state_bytes <= most // 4 or not unit.state.mail:
@@ -104,13 +104,13 @@ def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
     if unit.state_bytes + _kept_bytes(unit, argument["mail"]) <= most:
         return False
     known = {"agent_id": unit.agent_id, "bytes": unit.state_bytes}
-    logger.error("an agent keeps too much to take more mail; discard mail, or erase it", extra=known)
+    logger.error("an agent stores too much to accept more mail; discard mail, or erase the agent", extra=known)
     unit.order("postpone", argument=dict(argument), after_s=unit.config.terms.look_again_s)
     return True
 
 
 def _kept_bytes(unit: UnitOfWork, mail: Mapping[str, Any]) -> int:
-    """Return by how much mail enlarges the state, where large payloads are set aside."""
+    """Return the number of bytes that mail adds to the state, where large payloads are set aside."""
     size, payload = (len(to_json(each, inf_nan_mode="constants")) for each in (mail, mail["payload"]))
     return size - payload if payload > most_inline(unit.state_bytes) else size
 
@@ -136,34 +136,36 @@ def next_mail(unit: UnitOfWork) -> Mail | None:
     if unit.is_left:
         return None
     for passed, mail in enumerate(due):
-        if passed == MOST_DEFERRED or not _is_deferred(unit, mail):  # one too many is taken, to be refused
+        if passed == MOST_DEFERRED or not _is_deferred(
+            unit, mail
+        ):  # the first one above the limit is taken, to be refused
             return mail
     return None
 
 
 def _is_deferred(unit: UnitOfWork, mail: Mail) -> bool:
-    """Tell whether mail is passed over. A guard that said no is asked again only after the agent has moved."""
+    """Return whether mail is passed over. A guard that refused is evaluated again only after the agent has moved."""
     graph = unit.config.registry.same_version(unit.snapshot)
-    if graph is None:  # what another version defers is known once the agent has come to it, with the first mail
+    if graph is None:  # the deferrals of another version are known only after the first mail has migrated the agent
         return False
     return mail.number in unit.state.deferred or is_passed_over(graph, unit.snapshot, mail)
 
 
 def _defers_enough(unit: UnitOfWork, besides: int = 0) -> bool:
-    """Tell whether no more mail can be deferred. besides: number of mail that does not count."""
+    """Return whether no more mail can be deferred. besides: number of mail that does not count."""
     due = unit.state.due(unit.now)
     return sum(mail.number != besides and _is_deferred(unit, mail) for mail in due) >= MOST_DEFERRED
 
 
 def bring_deferred(unit: UnitOfWork) -> None:
-    """Take mail in a run of its own that was deferred where the agent was before, and is not where it is now."""
+    """Process mail in a separate run that the agent deferred in its previous position, but not in the present one."""
     is_coming = unit.entry.following or any(order["do"] == "drain" for order in unit.entry.orders)
     if unit.has_moved and not unit.state.asleep and not is_coming and next_mail(unit) is not None:
         unit.order("drain", after_s=0.0)
 
 
-def _put_off(unit: UnitOfWork, event: Event) -> Outcome:
-    """Make mail of an event that was sent and is deferred."""
+def _defer(unit: UnitOfWork, event: Event) -> Outcome:
+    """Turn a sent event that is deferred into mail."""
     if _defers_enough(unit):
         return too_many_deferred(unit.graph(), unit.snapshot, event)
     mail = Mail(0, unit.agent_id, event.name, event.payload, unit.now, event.id)
@@ -173,7 +175,7 @@ def _put_off(unit: UnitOfWork, event: Event) -> Outcome:
 
 
 def _deferred_before(unit: UnitOfWork, event: Event) -> Outcome | None:
-    """Return the outcome of an event whose id deferred mail has; None if none has. Raises EventIdReusedError."""
+    """Return the outcome of deferred mail with the event's id; None if there is none. Raises EventIdReusedError."""
     before = None if event.id is None else content_of(unit, event.id)
     if before is None:
         return None
@@ -199,10 +201,10 @@ async def take(unit: UnitOfWork, following: str) -> None:
     except Exception as error:
         await _failed(unit, mail, error)
     unit.is_touched = True
-    _go_on(unit, following)
+    _continue(unit, following)
 
 
-def _go_on(unit: UnitOfWork, following: str) -> None:
+def _continue(unit: UnitOfWork, following: str) -> None:
     """Continue after mail in another run of this invocation, or in another invocation."""
     entry, after = unit.entry, next_mail(unit)
     if entry.place is not None or following != "drain":
@@ -216,7 +218,7 @@ def _go_on(unit: UnitOfWork, following: str) -> None:
 
 
 def _waits(unit: UnitOfWork, mail: Mail) -> bool:
-    """Tell whether the next run must wait for the mail's next attempt, at most as long as the policy's longest wait.
+    """Return whether the next run must wait for the mail's next attempt, at most for the policy's longest wait.
 
     The limit matters if the clock was wrong when the time was stored.
     """
@@ -268,7 +270,7 @@ def _graph_of(unit: UnitOfWork, mail: Mail) -> str:
 
 
 async def _give_up(unit: UnitOfWork, dead: Mail) -> None:
-    """Give up on mail. Mail about a handoff is answered, so that nobody waits for it forever."""
+    """Give up on mail. Mail about a handoff is answered, so that no agent waits for it for ever."""
     event, state = dead.happens(unit.now), unit.state
     if asks_for_choice(dead, unit.agent_id):
         _answer(unit, unchosen(event, unit.config.packet_migrations, dead.reason))
@@ -279,26 +281,26 @@ async def _give_up(unit: UnitOfWork, dead: Mail) -> None:
     elif is_word_of_handoff(dead) and state.snapshot is not None:
         try:
             await _mail_turn(unit, unit.graph(), event, dead)
-            if unit.state.waits(dead.number):  # the turn was stale, and so has not replaced it
+            if unit.state.waits(dead.number):  # the turn was stale, so it did not replace the mail
                 state.put(dead)
         except Exception:
-            logger.exception("an answer to a handoff could not be noted", extra={"agent_id": dead.recipient})
+            logger.exception("an answer to a handoff could not be recorded", extra={"agent_id": dead.recipient})
             _keep(unit, dead)
     else:
         _keep(unit, dead)
 
 
 def _keep(unit: UnitOfWork, dead: Mail) -> None:
-    """Store dead mail, and tell an agent that may be waiting for it."""
+    """Store dead mail, and notify an agent that may be waiting for it."""
     unit.state.put(dead)
     if unit.state.snapshot is not None and is_awaited(dead):
         unit.state.mail.append(error_mail(dead, unit.state.number(), unit.now))
 
 
 async def process(unit: UnitOfWork, event: Event, mail: Mail | None = None) -> Outcome:
-    """Apply an event that came as mail or from a caller, and return its outcome. Raises what the turn raises."""
+    """Apply an event from mail or from a caller, and return its outcome. Raises the turn's exceptions."""
     if unit.state.snapshot is None and mail is not None and is_about_handoff(mail):
-        return await _to_the_unborn(unit, event)
+        return await _offer_to_new_agent(unit, event)
     graph = _as_of_today(unit)
     repeat = unit.first_outcome(event)
     if repeat is not None:
@@ -311,19 +313,19 @@ async def process(unit: UnitOfWork, event: Event, mail: Mail | None = None) -> O
 async def _sent(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome:
     turn = take_turn(graph, unit.snapshot, event, unit.config.services)
     outcome = _committed(unit, event, await unit.in_turn(graph, event.name, turn))
-    return _put_off(unit, event) if outcome.deferred else outcome
+    return _defer(unit, event) if outcome.deferred else outcome
 
 
 async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail | None = None) -> Outcome:
     if asks_for_choice(event, unit.agent_id):
-        made = chosen(unit, event)
-        return unchanged(event) if made is None else _committed(unit, event, made)
+        choice = chosen(unit, event)
+        return unchanged(event) if choice is None else _committed(unit, event, choice)
     if asks_for_way_out(event, unit.agent_id):
-        found = await way_out_of(unit, graph, event)
-        return unchanged(event) if found is None else _committed(unit, event, found)
-    kept_out = await _kept_out(unit, graph, event)
-    if kept_out is not None:
-        return kept_out
+        escape = await way_out_of(unit, graph, event)
+        return unchanged(event) if escape is None else _committed(unit, event, escape)
+    refusal = await _entry_refusal(unit, graph, event)
+    if refusal is not None:
+        return refusal
     config = unit.config
     turn = take_mail(graph, unit.snapshot, event, config.services, config.packet_migrations, dead=dead)
     result = await unit.in_turn(graph, event.name, turn)
@@ -332,8 +334,8 @@ async def _mail_turn(unit: UnitOfWork, graph: AnyGraph, event: Event, dead: Mail
     return _committed(unit, event, result)
 
 
-async def _to_the_unborn(unit: UnitOfWork, event: Event) -> Outcome:
-    """Handle an offer to an agent that does not exist yet and begins with the first offer that it accepts."""
+async def _offer_to_new_agent(unit: UnitOfWork, event: Event) -> Outcome:
+    """Handle an offer to an agent that does not exist yet and starts with the first offer that it accepts."""
     config = unit.config
     if event.name == WITHDRAWN:
         return _committed(unit, event, withdrawn(event))
@@ -341,17 +343,17 @@ async def _to_the_unborn(unit: UnitOfWork, event: Event) -> Outcome:
     if isinstance(packet, Rejection):
         return _committed(unit, event, packet)
     if not packet.is_new:
-        nobody = f"there is no agent {unit.agent_id!r} that could take it"
-        return _committed(unit, event, rejection(packet, Obstacle.UNKNOWN_GRAPH, nobody))
+        problem = f"there is no agent {unit.agent_id!r} to take it"
+        return _committed(unit, event, rejection(packet, Obstacle.UNKNOWN_GRAPH, problem))
     try:
         graph = config.registry.graph(packet.target_graph)
     except UnknownGraphError as error:
         return _committed(unit, event, rejection(packet, Obstacle.UNKNOWN_GRAPH, str(error)))
-    kept_out = await _kept_out(unit, graph, event)
-    if kept_out is not None:
-        return kept_out
-    begun = begin_with_offer(graph, unit.agent_id, event, packet, config.services)
-    return _committed(unit, event, await unit.in_turn(graph, event.name, begun))
+    refusal = await _entry_refusal(unit, graph, event)
+    if refusal is not None:
+        return refusal
+    starting = begin_with_offer(graph, unit.agent_id, event, packet, config.services)
+    return _committed(unit, event, await unit.in_turn(graph, event.name, starting))
 
 
 def _committed(unit: UnitOfWork, event: Event, result: TurnRecord | Outcome | Rejection | Void) -> Outcome:
@@ -364,27 +366,27 @@ def _committed(unit: UnitOfWork, event: Event, result: TurnRecord | Outcome | Re
     return unchanged(event)
 
 
-def _answer(unit: UnitOfWork, given: Rejection) -> None:
+def _answer(unit: UnitOfWork, rejection: Rejection) -> None:
     """Send the rejection to the source, unless the handoff is over."""
-    if unit.change_handoff(given.settle):
-        unit.post(Mail(0, given.asked_by, given.event, given.told, unit.now, sender=unit.agent_id))
+    if unit.change_handoff(rejection.settle):
+        unit.post(Mail(0, rejection.asked_by, rejection.event, rejection.told, unit.now, sender=unit.agent_id))
 
 
-async def _kept_out(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome | None:
-    """Return the outcome for an offer that is not let in, or not before a slot was asked for; None if it is let in."""
+async def _entry_refusal(unit: UnitOfWork, graph: AnyGraph, event: Event) -> Outcome | None:
+    """Return the outcome for an offer that is refused, or has no slot yet; None if it may be accepted."""
     if not event.name.startswith(OFFERED) or event.id is None or event.id in unit.state.places:
         return None
     slot = unit.granted.get(event.id)
     if slot is None:
-        return await _asks_for_a_place(unit, graph, event, event.id)
+        return await _request_slot(unit, graph, event, event.id)
     if not slot["granted"]:
         return _refused(unit, event, Obstacle.OVERLOAD, f"{slot['most']} are under way")
     unit.state.places[event.id] = slot["graph"]
     return None
 
 
-async def _asks_for_a_place(unit: UnitOfWork, graph: AnyGraph, event: Event, handoff: str) -> Outcome | None:
-    """Have a slot reserved before the offer is accepted, if it needs one, unless its entry is closed."""
+async def _request_slot(unit: UnitOfWork, graph: AnyGraph, event: Event, handoff: str) -> Outcome | None:
+    """Request a slot before the offer is accepted, if it needs one, unless its entry is closed."""
     if unit.state.offers.get(handoff) is not HandoffStatus.PENDING:
         return None
     gate, whose = await gate_for(unit, graph, event)
@@ -401,7 +403,7 @@ def _refused(unit: UnitOfWork, event: Event, obstacle: Obstacle, details: str) -
 
 
 def _as_of_today(unit: UnitOfWork) -> AnyGraph:
-    """Bring the agent to the version of its graph, and return the graph. Raises what `Registry.graph_for` raises."""
+    """Migrate the agent to its graph's current version, and return the graph. Raises as `Registry.graph_for` does."""
     graph, before = unit.graph(), unit.snapshot
     if graph.version != before.graph_version:
         mail = tuple(unit.all_full([each for each in unit.state.mail if each.status is MailStatus.WAITING]))

@@ -1,4 +1,4 @@
-"""The framework's agents on an engine, as the framework itself reaches them."""
+"""The framework's access to its own agents on an engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gatechart.values.mail import Mail
 from gatechart.values.names import AgentId, EventName, Payload
 
 BY_FRAMEWORK = "framework"
-"""Argument of a call to an agent's object that the framework itself makes."""
+"""Argument that marks a call to an agent's object as the framework's own."""
 
 
 class EngineOwnAgents:
@@ -29,8 +29,8 @@ class EngineOwnAgents:
 
     async def start(self, graph: str, *, at: str, agent_id: AgentId, payload: BaseModel | None = None) -> Snapshot:
         """See OwnAgents. Raises UnknownGraphError if the service does not have the graph."""
-        told = {"graph": graph, "at": at, "payload": plain_payload(payload, at), "once": None, BY_FRAMEWORK: True}
-        answer = await self._calls.ask("begin", checked_key(agent_id, "agent id"), told)
+        argument = {"graph": graph, "at": at, "payload": plain_payload(payload, at), "once": None, BY_FRAMEWORK: True}
+        answer = await self._calls.ask("begin", checked_key(agent_id, "agent id"), argument)
         return SNAPSHOT.validate_python(answer["snapshot"])
 
     async def send(
@@ -43,8 +43,8 @@ class EngineOwnAgents:
     ) -> Outcome:
         """See OwnAgents."""
         life = await self._life("send", agent_id)
-        told = {"event": event, "payload": plain_payload(payload, event), "id": checked_id(event_id), "life": life}
-        answer = await self._calls.ask("send", agent_id, told | {BY_FRAMEWORK: True})
+        argument = {"event": event, "payload": plain_payload(payload, event), "id": checked_id(event_id), "life": life}
+        answer = await self._calls.ask("send", agent_id, argument | {BY_FRAMEWORK: True})
         return OUTCOME.validate_python(answer["outcome"])
 
     async def post(self, agent_id: AgentId, event: EventName, payload: Payload, *, event_id: str | None = None) -> None:
@@ -57,14 +57,14 @@ class EngineOwnAgents:
         await self._calls.ask("erase", agent_id, {BY_FRAMEWORK: True})
 
     async def _life(self, call: str, agent_id: AgentId) -> str:
-        """Return what tells the agent from a later one with its id. Raises AgentExistsError, see `check_own`."""
-        told = await self._calls.look(call, agent_id)
-        check_own(SNAPSHOT.validate_python(told["snapshot"]))
-        return str(told["life"])
+        """Return the id of the agent's life, which a later agent with its id lacks. Raises as `check_own` does."""
+        summary = await self._calls.look(call, agent_id)
+        check_own(SNAPSHOT.validate_python(summary["snapshot"]))
+        return str(summary["life"])
 
 
 def check_gate(unit: UnitOfWork, verb: str, argument: Any) -> None:
-    """Raise FrameworkAgentError if a caller's verb is about the framework's agents. Mail passes: its turn decides."""
+    """Raise FrameworkAgentError if a caller's verb concerns the framework's agents. Mail passes: its turn decides."""
     if argument.get(BY_FRAMEWORK):
         return
     if verb == "begin":

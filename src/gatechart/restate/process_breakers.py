@@ -1,4 +1,4 @@
-"""The circuit breakers as a process of a service sees them: it counts, and their objects decide what a count means."""
+"""The circuit breakers in a process of a service: the process counts, and their objects decide on the counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gatechart.turn.turn_context import one_line
 from gatechart.values.breakers import Admission, BreakerPolicy, BreakerRecord, BreakerState, Permit, Rejection
 from gatechart.values.frozen import replaced
 
-KNOWN_S: Final = 1.0  # how long an answer of the object holds, so that a change is known everywhere after a second
+KNOWN_S: Final = 1.0  # validity of an object's answer: every process knows a change after a second
 ALL: Final = "all"  # the key of the list of breakers
 RECORD: Final = TypeAdapter(BreakerRecord)
 PERMIT: Final = TypeAdapter(Permit)
@@ -29,29 +29,29 @@ Send: TypeAlias = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class ProcessBreakers:
-    """What one process knows of the breakers, shared by the invocations that it runs."""
+    """One process's knowledge of the breakers, shared by the invocations that it runs."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._seen: dict[str, _Seen] = {}
 
     async def acquire(self, ask: Ask, name: str, policy: BreakerPolicy) -> Admission:
-        """Return a permit or a rejection; the object is asked only if what is known here is old, or it is to decide."""
+        """Return a permit or a rejection. The object is called only if its last answer is old, or it must decide."""
         seen = self._of(name)
         rejection = seen.rejection(self._now())
         if rejection is not None:
             return rejection
         if not seen.is_closed:
-            told = await ask(name, "ask", {"policy": POLICY.dump_python(policy, mode="json")})
-            self._learn(seen, told)
-            admission = ADMISSION.validate_python(told["admission"])
+            answer = await ask(name, "ask", {"policy": POLICY.dump_python(policy, mode="json")})
+            self._learn(seen, answer)
+            admission = ADMISSION.validate_python(answer["admission"])
             if isinstance(admission, Rejection) or admission.number:
                 return admission
-        counted = seen.counts.ask(policy, self._now())  # a rejection while its object is being told
+        counted = seen.counts.ask(policy, self._now())  # a rejection while its object is being notified
         return counted if isinstance(counted, Rejection) else Permit(name, seen.entry)
 
     async def succeed(self, ask: Ask, permit: Permit) -> None:
-        """Count a success; the object is told of the success of a trial."""
+        """Count a success; the object is notified of the success of a trial."""
         seen = self._of(permit.name)
         if permit.number:
             self._learn(seen, await ask(permit.name, "succeed", _permit_json(permit)))
@@ -59,7 +59,7 @@ class ProcessBreakers:
             seen.counts.succeed(replaced(permit, entry=seen.counts.entry), self._now())
 
     async def fail(self, ask: Ask, permit: Permit, reason: str) -> None:
-        """Count a failure; the object is told of the failure of a trial, and of one that is too much."""
+        """Count a failure; the object is notified of a failed trial, and of a failure that opens the breaker."""
         seen, text = self._of(permit.name), one_line(reason)[:LONGEST_REASON]
         if permit.number:
             self._learn(seen, await ask(permit.name, "fail", {**_permit_json(permit), "reason": text}))
@@ -69,11 +69,11 @@ class ProcessBreakers:
             self._learn(seen, await ask(permit.name, "trip", trip))
 
     def state(self, name: str) -> BreakerState:
-        """Return the state that the object described last."""
+        """Return the state in the object's last answer."""
         return self._of(name).state
 
     def release(self, send: Send, permit: Permit) -> None:
-        """Give back the permit of a trial."""
+        """Return the permit of a trial."""
         if permit.number:
             send(permit.name, "release", _permit_json(permit))
 
@@ -85,30 +85,30 @@ class ProcessBreakers:
             seen = self._seen[name] = _Seen(name)
         return seen
 
-    def _learn(self, seen: _Seen, told: Mapping[str, Any]) -> None:
-        seen.learn(RECORD.validate_python(told["record"]), told["entry"])
+    def _learn(self, seen: _Seen, answer: Mapping[str, Any]) -> None:
+        seen.learn(RECORD.validate_python(answer["record"]), answer["entry"])
 
 
 class _Seen:
-    """A breaker as its object described it last, and what was counted here since then."""
+    """A breaker in its object's last answer, and the counts of this process since then."""
 
     __slots__ = ("_at", "_record", "counts", "entry", "refused")
 
     def __init__(self, name: str) -> None:
-        self.counts = Breaker(name)  # stays closed but for the failure that is too much
+        self.counts = Breaker(name)  # stays closed until the failure that opens it
         self.entry = 0  # how often the object's state has changed
-        self.refused = 0  # calls, without asking the object, since then
+        self.refused = 0  # calls refused without the object since then
         self._record: BreakerRecord | None = None
-        self._at = -KNOWN_S  # when it was described, by the machine's clock
+        self._at = -KNOWN_S  # time of the last answer, by the machine's clock
 
     @property
     def state(self) -> BreakerState:
-        """The state that was described last; closed if none was."""
+        """The state in the last answer; closed if there was none."""
         return BreakerState.CLOSED if self._record is None else self._record.state
 
     @property
     def is_known(self) -> bool:
-        """Whether the description still holds."""
+        """Whether the last answer is still valid."""
         return self._record is not None and monotonic() - self._at < KNOWN_S
 
     @property
@@ -118,13 +118,13 @@ class _Seen:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is lost if it is forgotten."""
+        """Whether it can be forgotten without losing data."""
         return self.counts.is_fresh and not self.is_known
 
     def learn(self, record: BreakerRecord, entry: int) -> None:
-        """Note what the object answered; after a change of state everything is counted anew."""
+        """Record the object's answer; after a change of state all counts restart."""
         if entry < self.entry:
-            return  # a later answer came first
+            return  # a later answer arrived first
         if entry != self.entry or self.counts.state is not BreakerState.CLOSED:
             self.counts, self.refused = Breaker(record.name), 0
         self.entry, self._record, self._at = entry, record, monotonic()
@@ -136,12 +136,12 @@ class _Seen:
         return self.counts.entry != before
 
     def _refusal(self) -> int:
-        """Count a refusal, and return how many there were here since the breaker has changed."""
+        """Count a refusal, and return the number of refusals here since the breaker changed."""
         self.refused += 1
         return self.refused
 
     def rejection(self, now: datetime) -> Rejection | None:
-        """Return the rejection that is known without asking; None if there is none."""
+        """Return the rejection that is known without a call to the object; None if there is none."""
         record = self._record
         if record is None or not self.is_known:
             return None
@@ -158,7 +158,7 @@ def _permit_json(permit: Permit) -> dict[str, Any]:
 
 
 class InvocationBreakers:
-    """The breakers as one invocation asks them: what its process knows, and its own way to the objects.
+    """The breakers for one invocation: the knowledge of its process, and the invocation's own calls to the objects.
 
     Fulfils Breakers.
     """
@@ -185,5 +185,5 @@ class InvocationBreakers:
         return self._shared.state(name)
 
     def release(self, permit: Permit) -> None:
-        """See Breakers. If the invocation is over, nobody is told: the permit is given again after a break's time."""
+        """See Breakers. If the invocation is over, the object is not notified: it reissues the permit after a break."""
         self._shared.release(self._send, permit)

@@ -96,7 +96,7 @@ from gatechart.values.queries import GraphCount, HistoryEntry, Page
 from gatechart.watchdog.examining import Examiner, finding_page
 from gatechart.watchdog.terms import WatchdogTerms
 
-_FRESH: Final = timedelta(seconds=1)  # after which the directory is read again
+_FRESH: Final = timedelta(seconds=1)  # maximum age of the directory before it is read again
 
 
 class RestateRuntime(AgentHome):
@@ -114,13 +114,13 @@ class RestateRuntime(AgentHome):
         self._registry = registry
         self._store = store
         self._ids = ids
-        self._own = own = EngineOwnAgents(calls)
+        self._own = own_agents = EngineOwnAgents(calls)
         now, work = partial(datetime.now, UTC), OpenWork(self)
-        self._directory = Directory(self, own, registry, now, work, fresh=_FRESH, most_entries=entries)
+        self._directory = Directory(self, own_agents, registry, now, work, fresh=_FRESH, most_entries=entries)
         self._chooser = DirectoryChooser(self._directory)
         terms = WatchdogTerms()
         self._examiner = Examiner(self, registry, store, now, terms, sees_mail=False)
-        self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # those with live handles
+        self._agents: WeakValueDictionary[AgentId, EngineAgent] = WeakValueDictionary()  # agents with live handles
 
     @classmethod
     @asynccontextmanager
@@ -142,10 +142,10 @@ class RestateRuntime(AgentHome):
         graphs: the same as in the service, which runs their actions.
         projection: the store into which the service projects turns, opened read-only; without it `find`, `history`,
             `snapshot_at` and `rollback` are unavailable.
-        namespace: that of the service.
+        namespace: the service's namespace.
         patience_s: how long to retry an engine that does not answer.
         close_s: how long pending calls may take to end on exit; the engine has their requests by then.
-        entries: that one named registrant may have in the directory, as `Limits(entries=)` elsewhere.
+        entries: limit of one named registrant's entries in the directory, as `Limits(entries=)` elsewhere.
         """
         registry = Registry(graphs)
         async with AsyncExitStack() as stack:
@@ -164,7 +164,7 @@ class RestateRuntime(AgentHome):
 
     @property
     def graphs(self) -> tuple[AnyGraph, ...]:
-        """Newest version of each registered graph."""
+        """The newest version of each registered graph."""
         return self._registry.graphs
 
     def register(self, graph: AnyGraph) -> None:
@@ -172,19 +172,19 @@ class RestateRuntime(AgentHome):
         self._registry.register(graph)
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return its result. Raises what the verb raises."""
+        """Execute a command and return its result. Raises the verb's exceptions."""
         self._calls.admit(command.verb)
         return await _EXECUTORS[type(command)](self, command)
 
     async def _handle(self, command: Command) -> Agent[Any]:
-        """See AgentHome. All handles of an agent share what they know; a later agent with its id has its own."""
+        """See AgentHome. All handles of an agent share its newest snapshot; a later agent with its id has its own."""
         self._calls.admit("resume" if isinstance(command, ReadCommand) else command.verb)
-        told = await _FINDERS[type(command)](self, command)
-        snapshot = SNAPSHOT.validate_python(told["snapshot"])
+        summary = await _FINDERS[type(command)](self, command)
+        snapshot = SNAPSHOT.validate_python(summary["snapshot"])
         await self._check_fits(snapshot)
         agent = self._agents.get(snapshot.agent_id)
-        if agent is None or agent.life != told["life"]:
-            agent = EngineAgent(self, self._calls, self._store, snapshot, told["life"])
+        if agent is None or agent.life != summary["life"]:
+            agent = EngineAgent(self, self._calls, self._store, snapshot, summary["life"])
             self._agents[snapshot.agent_id] = agent
         agent.see(snapshot)
         return Agent(agent)
@@ -207,8 +207,8 @@ class RestateRuntime(AgentHome):
 
     async def lag(self, agent_id: AgentId) -> int:
         """Return how many committed turns of the agent are not projected yet. Raises UnknownAgentError."""
-        told = await self._calls.look("lag", agent_id)
-        return int(told["snapshot"]["version"]) - int(told["projected"])
+        summary = await self._calls.look("lag", agent_id)
+        return int(summary["snapshot"]["version"]) - int(summary["projected"])
 
     async def caught_up(self, agent_id: AgentId) -> None:
         """Return once all turns committed so far are projected. Raises TimeoutError after 30 seconds."""
@@ -220,10 +220,10 @@ class RestateRuntime(AgentHome):
 
     def migrate(self, *, dry_run: bool = False) -> NoReturn:  # noqa: ARG002
         """Raise ElsewhereError."""
-        self._elsewhere("migrate", "each agent migrates when something comes to it")
+        self._elsewhere("migrate", "each agent migrates with its next event")
 
     async def _start(self, command: StartCommand) -> Mapping[str, Any]:
-        """Start an agent. Its newest ids are recognised as keys, `capabilities.keeps_ids` of them."""
+        """Start an agent. Its newest ids, up to `capabilities.keeps_ids`, are recognised as keys."""
         chosen = self._registry.graph(command.graph)
         check_not_framework(graph=chosen.name)
         return await self._begin(command, chosen, chosen.entry_point(command.at))
@@ -238,8 +238,8 @@ class RestateRuntime(AgentHome):
         agent_id = checked_new_id(checked_id(command.agent_id) or key) or self._ids()
         check_not_framework(agent_id)
         payload = plain_payload(fit_payload(graph.name, entry, command.payload), entry.name)
-        told = {"graph": graph.name, "at": entry.name, "payload": payload, "once": key}
-        answer: Mapping[str, Any] = await self._calls.ask("begin", agent_id, told)
+        argument = {"graph": graph.name, "at": entry.name, "payload": payload, "once": key}
+        answer: Mapping[str, Any] = await self._calls.ask("begin", agent_id, argument)
         return answer
 
     async def _look(self, command: ReadCommand) -> Mapping[str, Any]:
@@ -254,43 +254,43 @@ class RestateRuntime(AgentHome):
         return await agent.rollback(command.version, reason=command.reason, idempotency_key=command.idempotency_key)
 
     async def _fork(self, command: ForkCommand) -> Snapshot:
-        """Fork an agent from a version that is projected, after waiting for the projection."""
+        """Fork an agent from a projected version, after waiting for the projection."""
         key, source = checked_id(command.idempotency_key, "idempotency_key"), known_id(command.agent_id)
         agent_id = checked_new_id(checked_id(command.new_id, "new_id") or key, "new_id") or self._ids()
         check_not_framework(agent_id)
         target = await self._snapshot_at(SnapshotAtCommand(agent_id=source, version=command.version))
-        told = {"target": plain(SNAPSHOT, target), "once": key}
-        return SNAPSHOT.validate_python((await self._calls.ask("fork", agent_id, told))["snapshot"])
+        argument = {"target": plain(SNAPSHOT, target), "once": key}
+        return SNAPSHOT.validate_python((await self._calls.ask("fork", agent_id, argument))["snapshot"])
 
     async def _accepts(self, command: AcceptsCommand) -> Sequence[AcceptedEvent]:
         graph, snapshot, now = await self._as_of_today(command.agent_id)
         with OpenTurn(snapshot.agent_id):
-            found = accepted(graph, snapshot, now)
-        return await self._limited(graph, snapshot, now, found)
+            answers = accepted(graph, snapshot, now)
+        return await self._limited(graph, snapshot, now, answers)
 
     async def _can(self, command: CanCommand) -> AcceptedEvent:
         graph, snapshot, now = await self._as_of_today(command.agent_id)
         with OpenTurn(snapshot.agent_id):
-            asked = possible(graph, snapshot, checked_name(command.event), command.payload, now)
-        (answer,) = await self._limited(graph, snapshot, now, (asked,))
+            answer_before = possible(graph, snapshot, checked_name(command.event), command.payload, now)
+        (answer,) = await self._limited(graph, snapshot, now, (answer_before,))
         return answer
 
     async def _limited(
-        self, graph: AnyGraph, snapshot: Snapshot, now: datetime, asked: Sequence[AcceptedEvent]
+        self, graph: AnyGraph, snapshot: Snapshot, now: datetime, answers: Sequence[AcceptedEvent]
     ) -> tuple[AcceptedEvent, ...]:
         """Return answers about events, with deferred ones refused if the agent cannot defer any more."""
-        if not any(each.deferred for each in asked):
-            return tuple(asked)
+        if not any(answer.deferred for answer in answers):
+            return tuple(answers)
         mail = MAILS.validate_python(await self._calls.read("mail", "mails", snapshot.agent_id) or [])
-        return tuple(asked) if has_room(graph, snapshot, mail, now) else tuple(map(without_room, asked))
+        return tuple(answers) if has_room(graph, snapshot, mail, now) else tuple(map(without_room, answers))
 
     async def _as_of_today(self, agent_id: AgentId) -> tuple[AnyGraph, Snapshot, datetime]:
-        """Return an agent as it will be when something comes to it, with its graph, and the time."""
+        """Return an agent as its next event will find it, with its graph, and the time."""
         now = datetime.now(UTC)
         return *as_of_today(self._registry, await self.read(agent_id), now), now
 
     async def _find(self, command: FindCommand) -> Page:
-        """Find agents. Results lag behind the engine, in the order in which agents were projected."""
+        """Find agents. Results lag behind the engine, and are in the order of projection."""
         return await self._projection("find").find(agent_query(self._registry, command))
 
     async def _counts(self, command: CountsCommand) -> Sequence[GraphCount]:
@@ -313,10 +313,10 @@ class RestateRuntime(AgentHome):
     async def _cut(self, command: CutCommand) -> TranscriptCut:
         check_open(SNAPSHOT.validate_python((await self._calls.look("cut", command.agent_id))["snapshot"]))
         entries = await self._calls.ask("journal", command.agent_id, {"journal": command.journal})
-        record, gone = journal_cut(entries, command, command.idempotency_key or self._ids())
+        record, cut = journal_cut(entries, command, command.idempotency_key or self._ids())
         if record is not None:
             await self._calls.ask("enter", command.agent_id, told_of(record))
-        return gone
+        return cut
 
     async def _snapshot_at(self, command: SnapshotAtCommand) -> Snapshot:
         """Return an old snapshot, after waiting for the projection."""
@@ -331,21 +331,21 @@ class RestateRuntime(AgentHome):
         return stopped if agent is None else agent.see(stopped)
 
     async def _erase(self, command: EraseCommand) -> None:
-        """Erase the agent. The engine keeps journals until their retention ends, and the projection follows."""
+        """Erase the agent. The engine keeps its journals until their retention ends, and the projection follows."""
         await self._calls.ask("erase", known_id(command.agent_id))
         self._agents.pop(command.agent_id, None)
 
     async def _post(self, command: PostCommand) -> Receipt:
-        """Post mail. The receipt does not tell repeats, which are detected on arrival.
+        """Post mail. The receipt does not report repeats, which are detected on arrival.
 
         Raises InboxFullError if as much mail waits as the service's `ServiceConfig` allows.
         """
         to, event_id, due = checked_addressee(command.to), checked_id(command.event_id), checked_due(command.due)
         mail = Mail(0, to, command.event, command.payload, datetime.now(UTC), event_id, due=due)
         if self._registry.declares_events or is_framework_id(to):
-            told = await self._calls.read("post", "look", to)
-            known = None if told is None else SNAPSHOT.validate_python(told["snapshot"])
-            if known is None or is_framework_graph(known.graph):  # else an agent of an earlier release has the id
+            summary = await self._calls.read("post", "look", to)
+            known = None if summary is None else SNAPSHOT.validate_python(summary["snapshot"])
+            if known is None or is_framework_graph(known.graph):  # otherwise an agent of an earlier release has the id
                 check_not_framework(to)
             if known is not None:
                 self._registry.check_posted(known, mail.event, mail.payload)
@@ -354,17 +354,17 @@ class RestateRuntime(AgentHome):
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         """List an agent's mail, which is numbered per agent."""
-        told = await self._calls.read("mail", "mails", self._recipient("mail", command.to))
-        found = [each for each in MAILS.validate_python(told or []) if each.number > command.after]
-        return [each for each in found if command.status in (None, each.status)][: command.limit]
+        mails = await self._calls.read("mail", "mails", self._recipient("mail", command.to))
+        newer = [mail for mail in MAILS.validate_python(mails or []) if mail.number > command.after]
+        return [mail for mail in newer if command.status in (None, mail.status)][: command.limit]
 
     async def _retry(self, command: RetryCommand) -> Mail:
-        to, told = self._recipient("retry", command.to), {"number": command.number}
-        # An agent that waits for this very attempt is busy until then: only a shared handler reaches it.
-        lifted = await self._calls.read("retry", "lift", to, told)
+        to, argument = self._recipient("retry", command.to), {"number": command.number}
+        # An agent that waits for this very attempt is busy: only a shared handler reaches it.
+        lifted = await self._calls.read("retry", "lift", to, argument)
         if lifted is not None:
             return MAIL.validate_python(lifted["mail"])
-        return MAIL.validate_python((await self._calls.ask("retry", to, told))["mail"])
+        return MAIL.validate_python((await self._calls.ask("retry", to, argument))["mail"])
 
     async def _discard(self, command: DiscardCommand) -> Mail:
         to = self._recipient("discard", command.to)
@@ -372,19 +372,19 @@ class RestateRuntime(AgentHome):
 
     async def _fire_timer(self, command: FireTimerCommand) -> Mail:
         to = self._recipient("fire_timer", command.to)
-        told = {"number": command.number, "reason": checked_operator_reason(command.reason)}
-        return MAIL.validate_python((await self._calls.ask("fire_timer", to, told))["mail"])
+        argument = {"number": command.number, "reason": checked_operator_reason(command.reason)}
+        return MAIL.validate_python((await self._calls.ask("fire_timer", to, argument))["mail"])
 
     async def _end_invoke(self, command: EndInvokeCommand) -> Receipt:
         kind, payload = checked_ending(command.invoke, command.result, command.error)
-        told = {
+        argument = {
             "invoke": command.invoke,
             "kind": kind,
             "payload": payload,
             "once": checked_id(command.idempotency_key),
             "reason": checked_operator_reason(command.reason),
         }
-        answer = await self._calls.ask("end_invoke", known_id(command.agent_id), told)
+        answer = await self._calls.ask("end_invoke", known_id(command.agent_id), argument)
         return Receipt(answer["number"], answer["repeat"])
 
     async def _handoff(self, command: HandoffCommand) -> str:
@@ -398,34 +398,34 @@ class RestateRuntime(AgentHome):
         """Cancel a handoff, which must be projected."""
         store, key = self._projection("cancel_handoff"), checked_id(command.idempotency_key)
         reason, handoff_id = checked_operator_reason(command.reason), known_handoff(command.handoff_id)
-        found = await store.handoffs(HandoffQuery(id=handoff_id))
-        if not found or not is_open(found[0].status):
-            if found and key is not None and await is_withdrawn(store, found[0], reason, key):
+        rows = await store.handoffs(HandoffQuery(id=handoff_id))
+        if not rows or not is_open(rows[0].status):
+            if rows and key is not None and await is_withdrawn(store, rows[0], reason, key):
                 return Receipt(0, repeat=True)
-            raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-        is_choosing = found[0].status is HandoffStatus.CHOOSING
-        told = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
-        mail = Mail(0, found[0].target, WITHDRAWN, told, datetime.now(UTC), key, sender=found[0].source)
+            raise NoHandoffError(handoff_id, rows[0].status.value if rows else None)
+        is_choosing = rows[0].status is HandoffStatus.CHOOSING
+        payload = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
+        mail = Mail(0, rows[0].target, WITHDRAWN, payload, datetime.now(UTC), key, sender=rows[0].source)
         await self._calls.deliver("cancel_handoff", mail)
         return Receipt(0)
 
     async def _handoffs(self, command: HandoffsCommand) -> Sequence[HandoffRecord]:
-        """List handoffs. The list lags, and those rejected or withdrawn without a turn stay pending."""
+        """List handoffs. The list lags. Handoffs rejected or withdrawn without a turn stay pending."""
         return await self._projection("handoffs").handoffs(handoff_query(command))
 
     async def _breakers(self, command: BreakersCommand) -> Sequence[BreakerRecord]:
         return breaker_page(await self._calls.breakers(), command)
 
     async def _findings(self, command: FindingsCommand) -> Sequence[HealthFinding]:
-        """Look for agents that are stuck, breakers and sinks. Mail is in the agents' objects, hosts the engine's."""
+        """Look for stuck agents, breakers and sinks. Mail is in the agents' objects, and the engine knows the hosts."""
         return finding_page(await self._examiner.look(), command)
 
     async def _hosts(self, _command: HostsCommand) -> NoReturn:
         self._elsewhere("hosts", "ask the engine, which knows its deployments: `restate deployments list`")
 
     async def _isolate_breaker(self, command: IsolateBreakerCommand) -> BreakerRecord:
-        told = {"reason": checked_operator_reason(command.reason)}
-        return await self._calls.change_breaker("isolate_breaker", "isolate", command.name, told)
+        argument = {"reason": checked_operator_reason(command.reason)}
+        return await self._calls.change_breaker("isolate_breaker", "isolate", command.name, argument)
 
     async def _close_breaker(self, command: CloseBreakerCommand) -> BreakerRecord:
         return await self._calls.change_breaker("close_breaker", "close", command.name, {})

@@ -52,8 +52,8 @@ from gatechart.watchdog.rounds import WatchRounds
 
 logger = logging.getLogger(__name__)
 
-LEAVES_S: Final = 0.5  # time for a server to exit once nothing is under way
-_LOOKS_AGAIN_S: Final = 0.5  # whether the engine knows the service
+LEAVES_S: Final = 0.5  # time for an idle server to exit
+_LOOKS_AGAIN_S: Final = 0.5  # pause between checks whether the engine knows the service
 FILLED: Final = 500  # agents whose searchable values are added in one commit
 CANCELS: Final = 3
 
@@ -83,21 +83,21 @@ async def serving(
 
     projection: the store for projected turns; a URL, whose database this process then owns. Without it there is no
         history, unless `is_projected_elsewhere` says that another process of this service projects.
-    only_projects: host no agents. The processes that host them can then share an address, and this one has its own.
+    only_projects: host no agents. The processes that host them can then share an address; this one has a separate one.
     shares_address: share `bind` with other processes that pass it, too; the system gives each new connection to one
         of them.
     namespace: keeps applications on one engine apart.
-    ingress: where the engine takes calls, such as `http://127.0.0.1:8080`; schedules start agents there, and without it
-        there are none.
-    choosing: how it chooses whom work is handed to, where selections leave it open. Without a projection= here, choices
+    ingress: the engine's address for callers, such as `http://127.0.0.1:8080`; schedules start agents there, and
+        without it there are no schedules.
+    choosing: how to choose the recipient of work that a selection leaves open. Without a projection= here, choices
         do not know how much work is open.
     alerts: as in `Runtime.open`; they need ingress=.
-    watchdog: as in `Runtime.open`; it needs ingress=, and a projection= here to see agents. Mail and hosts it does not
-        see: they are the engine's.
+    watchdog: as in `Runtime.open`; it needs ingress=, and a projection= here to see agents. It sees no mail and no
+        hosts, which belong to the engine.
     tool_policies: as in `Runtime.open`; bulkheads and rates hold for each process of the service.
     grace_s: see `answering`.
-    stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, InvalidChoosingError, and what
-        `open_store` raises.
+    stops_on_sigterm: set the event on SIGTERM and SIGINT. Raises ServiceAddressError, InvalidChoosingError, and as
+        `open_store` does.
     """
     if only_projects and projection is None:
         raise ValueError("serving(only_projects=True) has nothing to do without a projection=")
@@ -134,8 +134,8 @@ async def serving(
 
 def _check_ingress(ingress: str | Sequence[str] | None, alerts: Alerts, watchdog: Watchdog | None) -> None:
     if ingress is None and (any(alerts) or watchdog is not None):
-        given = "watchdog" if watchdog is not None else "alerts"
-        raise ValueError(f"serving({given}=...) needs ingress=, through which it reaches the agents that keep them")
+        option = "watchdog" if watchdog is not None else "alerts"
+        raise ValueError(f"serving({option}=...) needs ingress=, to reach the agents that keep them")
 
 
 def _look_after(
@@ -146,7 +146,7 @@ def _look_after(
     alerts: Alerts,
     watchdog: Watchdog | None,
 ) -> None:
-    """Begin the agents of sinks, and what looks for what is wrong, until the stack is left."""
+    """Start the agents of sinks, and the watchdog, until the stack is closed."""
     stack.callback(start_task(_begin_sinks(home, alerts)).cancel)
     if watchdog is not None:
         now = partial(datetime.now, UTC)
@@ -156,7 +156,7 @@ def _look_after(
 
 
 async def _begin_sinks(home: RestateRuntime, alerts: Alerts) -> None:
-    """Begin the agents of the sinks as soon as the engine knows the service."""
+    """Start the agents of the sinks as soon as the engine knows the service."""
     while True:
         try:
             return await begin_sinks(own_agents_of(home), alerts)
@@ -166,12 +166,12 @@ async def _begin_sinks(home: RestateRuntime, alerts: Alerts) -> None:
 
 
 async def _fill(store: Store) -> None:
-    """Add the values of searchable fields that agents from before their declaration lack."""
+    """Add the values of searchable fields that were declared after some agents had started."""
     try:
         while await store.fill(limit=FILLED):
             pass
     except OutsideError:
-        logger.warning("searchable fields are filled when the service starts again", exc_info=True)
+        logger.warning("searchable fields were not filled; the next start of the service fills them", exc_info=True)
 
 
 def _hosting(config: ServiceConfig) -> list[Any]:
@@ -181,8 +181,8 @@ def _hosting(config: ServiceConfig) -> list[Any]:
     agents.handler("journal")(read_journal(config))
     agents.handler("enter")(write_entry(config))
     counts = inbox_object(config), capacity_object(config)
-    kept = payload_object(config), journal_object(config)
-    return [agents, *counts, *kept, breaker_object(config), breaker_list_object(config), invokes_service(config)]
+    storage = payload_object(config), journal_object(config)
+    return [agents, *counts, *storage, breaker_object(config), breaker_list_object(config), invokes_service(config)]
 
 
 @asynccontextmanager
@@ -191,7 +191,7 @@ async def answering(
 ) -> AsyncIterator[None]:
     """Serve the application at `bind` inside the block, until `stop` is set.
 
-    grace_s: how long invocations under way may take to end; the rest are cut off, and the engine retries them.
+    grace_s: how long running invocations may take to end; the rest are cut off, and the engine retries them.
     shares_address: see `serving`. Raises ServiceAddressError if the address is not available.
     """
     stopped, handlers = stop or asyncio.Event(), set[asyncio.Task[Any]]()
@@ -208,7 +208,7 @@ async def answering(
 
 
 def _check(server: asyncio.Task[None], bind: str) -> None:
-    """Raise the error that ended the server, if it ended on its own."""
+    """Raise the error that ended the server, if it ended by itself."""
     if not server.done():
         return
     try:
@@ -221,15 +221,15 @@ async def _ended(server: asyncio.Task[None], within_s: float) -> None:
     """Wait until the server has ended. Its errors about connections that it cut off are only logged."""
     await asyncio.wait((server,), timeout=within_s)
     if not server.done():
-        logger.info("the server does not end, and is cut off")
+        logger.info("the server does not end; cutting it off")
         server.cancel()
         await asyncio.wait((server,), timeout=LEAVES_S)
     if server.done() and not server.cancelled() and server.exception() is not None:
-        logger.debug("the server cut off what was under way", exc_info=server.exception())
+        logger.debug("the server cut off running requests", exc_info=server.exception())
 
 
 async def _cut_off(handlers: set[asyncio.Task[Any]]) -> None:
-    """Cancel the handlers that the server left behind; the engine would go on using their open connections.
+    """Cancel the handlers that the server left running; otherwise the engine would keep using their connections.
 
     On the first cancellation the SDK waits for the engine to hang up, so it needs another one.
     """
@@ -266,7 +266,7 @@ def _config(bind: str, grace_s: float, shares_address: bool) -> Config:
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
-    """Set the event on a signal. The SDK claims SIGTERM on its first request, so that the server would not stop."""
+    """Set the event on a signal. The SDK claims SIGTERM on its first request, which would keep the server running."""
     for signum in (signal.SIGTERM, signal.SIGINT):
         install_shutdown_hook(asyncio.get_running_loop(), stop.set, signum)
 
@@ -295,19 +295,19 @@ async def register(admin_url: str, service_url: str, *, breaking: bool = False) 
     """Register the service with the engine, and return the names that it offers. Its agents are then reachable.
 
     admin_url: the engine's, such as `http://127.0.0.1:9070`.
-    service_url: where the engine reaches the service.
-    breaking: register even if something that the engine knew is gone.
+    service_url: the service's address for the engine.
+    breaking: register even if a name that the engine knew no longer exists.
     Raises EngineUnreachableError, and EngineRefusedError if the engine gets no answer from the service.
     """
-    asked: dict[str, Any] = {"uri": service_url, "force": True, "breaking": breaking}
+    request: dict[str, Any] = {"uri": service_url, "force": True, "breaking": breaking}
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http,
-            http.post(f"{admin_url.rstrip('/')}/deployments", json=asked) as response,
+            http.post(f"{admin_url.rstrip('/')}/deployments", json=request) as response,
         ):
             if response.status >= 400:
                 raise EngineRefusedError(admin_url, "register", f"{response.status} {await response.text()}")
-            told = await response.json()
+            answer = await response.json()
     except (aiohttp.ClientError, OSError) as error:
         raise EngineUnreachableError(admin_url, f"{type(error).__name__}: {error}") from error
-    return tuple(each["name"] for each in told.get("services", ()))
+    return tuple(service["name"] for service in answer.get("services", ()))

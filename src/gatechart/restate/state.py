@@ -1,4 +1,4 @@
-"""What the engine keeps of an agent, as values and as bytes: its state, the results of its runs, its invocations."""
+"""The data that the engine keeps of an agent, as values and as bytes: state, results of runs, invocations."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gatechart.values.names import AgentId, EventName, Payload, StateName
 
 LARGE_BYTES: Final = 16_000  # size of a payload as JSON text beyond which it is set aside
 CROWDED_BYTES: Final = 128_000  # size of an agent's state beyond which smaller payloads are set aside, too
-SMALL_BYTES: Final = 1_000  # size of a payload that stays even then: reading it would cost more than it does here
+SMALL_BYTES: Final = 1_000  # size of a payload that stays even then: a separate read would cost more
 LAYOUT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """An invocation that has not ended, with the engine's id of it."""
+    """An invocation that has not ended, with its id in the engine."""
 
     running: ActiveInvocation
     engine_id: str = ""  # empty until it is started
@@ -38,7 +38,7 @@ class UnderWay:
 
     @property
     def invocation(self) -> Invocation:
-        """Invocation that runs."""
+        """The running invocation."""
         return self.running.invocation
 
 
@@ -55,10 +55,10 @@ class AgentState:
     """The whole state of an agent, except the ids of its events. A run changes it and stores it again.
 
     Large payloads are set aside, see `most_inline` and `payload_object`: the engine sends the whole state to each run,
-    and a run writes it anew. Their mail is stored here with an empty payload.
+    and a run rewrites it. Their mail is stored here with an empty payload.
     """
 
-    life: str = ""  # identifies this agent: a later one with the same id has another
+    life: str = ""  # identifies this agent: a later agent with the same id has another life
     snapshot: Snapshot | None = None  # None if the agent does not exist yet
     mail: list[Mail] = field(default_factory=list)  # in the order accepted
     calls: list[UnderWay] = field(default_factory=list)
@@ -66,16 +66,14 @@ class AgentState:
     offers: dict[str, HandoffStatus] = field(default_factory=dict)  # current status of handoffs to this agent
     places: dict[str, str] = field(default_factory=dict)  # handoffs that hold a slot, with their graph
     projected: int = 0  # newest projected version
-    is_projecting: bool = False  # whether the projection has been told of new turns
+    is_projecting: bool = False  # whether the projection was notified of new turns
     asleep: int = 0  # while the agent is moved here, number of the first mail that came in the meantime; 0: awake
     arrived: tuple[int, int] = (0, 0)  # highest place of posted mail that arrived, and the bytes up to it
-    origin: str = ""  # the database from which it is moved here, while it is asleep
+    origin: str = ""  # its source database while it is moved here, asleep
     large: dict[int, LargePayload] = field(default_factory=dict)  # payloads that are set aside, by the mail's number
     settled: list[ChangeHandoff] = field(default_factory=list)  # changes without a turn, to be projected with the next
-    deferred: list[int] = field(default_factory=list)  # mail that was deferred where the agent is, by number
-    journals: list[tuple[str, str, str]] = field(
-        default_factory=list
-    )  # of an agent that is moved here, until it awakes
+    deferred: list[int] = field(default_factory=list)  # mail that the agent defers in its present position, by number
+    journals: list[tuple[str, str, str]] = field(default_factory=list)  # of an agent that is moved here, until it wakes
     layout: int = 1  # 1: from a release that set no payloads aside
 
     def number(self) -> int:
@@ -89,7 +87,7 @@ class AgentState:
         return in_order(mail for mail in waiting if mail.due is None or mail.due <= now)
 
     def is_set_aside(self, mail: Mail) -> bool:
-        """Tell whether the payload is stored elsewhere. Large payloads are never empty, so an empty one was moved."""
+        """Return whether the payload is stored elsewhere. Large payloads are never empty, so an empty one was moved."""
         return mail.number in self.large and not mail.payload
 
     def numbered(self, number: int) -> Mail | None:
@@ -97,20 +95,20 @@ class AgentState:
         return next((mail for mail in self.mail if mail.number == number), None)
 
     def waits(self, number: int) -> bool:
-        """Tell whether mail with this number waits."""
+        """Return whether mail with this number waits."""
         mail = self.numbered(number)
         return mail is not None and mail.status is MailStatus.WAITING
 
     def is_choosing(self, handoff: str) -> bool:
-        """Tell whether the target of a handoff of this agent is yet to be chosen."""
-        asked = () if self.snapshot is None else self.snapshot.handoffs
-        return any(each.id == handoff and each.is_choosing for each in asked)
+        """Return whether the target of a handoff of this agent is still to be chosen."""
+        handoffs = () if self.snapshot is None else self.snapshot.handoffs
+        return any(each.id == handoff and each.is_choosing for each in handoffs)
 
     def put(self, changed: Mail) -> None:
         """Store mail, replacing mail with the same number."""
-        for place, mail in enumerate(self.mail):
+        for position, mail in enumerate(self.mail):
             if mail.number == changed.number:
-                self.mail[place] = changed
+                self.mail[position] = changed
                 return
         self.mail.append(changed)
 
@@ -139,7 +137,7 @@ class Applied:
     digest: str  # of the event's name and payload
     event: EventName
     outcome: Outcome
-    made: str = ""  # id of the handoff that it offered, if an outside caller asked for one
+    made: str = ""  # id of the handoff that it offered, if an outside caller requested one
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +170,9 @@ RUNNING: Final = TypeAdapter(ActiveInvocation)
 
 
 def most_inline(state_bytes: int) -> int:
-    """Return the size of the largest payload that stays with its mail in a state of this size.
+    """Return the size of the largest payload that stays with its mail, in a state of this size.
 
-    Each run reads and writes the whole state, so payloads in it would cost a long queue the square of its length.
+    Each run reads and writes the whole state, so the cost of inline payloads is the square of a queue's length.
     """
     return LARGE_BYTES if state_bytes <= CROWDED_BYTES else SMALL_BYTES
 
@@ -185,12 +183,12 @@ def with_payload(mail: Mail, text: bytes) -> Mail:
 
 
 def plain(adapter: TypeAdapter[Any], value: Any) -> Any:
-    """Return the value as JSON values."""
+    """Return the value in JSON form."""
     return adapter.dump_python(value, mode="json")
 
 
 def digest_of(event: EventName, payload: Payload) -> str:
-    """Return a digest that tells different events with the same id apart."""
+    """Return a digest that distinguishes different events with the same id."""
     return sha256(f"{event}\n{canonical_json(payload)}".encode(errors="replace")).hexdigest()[:32]
 
 
@@ -206,7 +204,7 @@ _EMPTY: Final = b""
 
 @dataclass(slots=True)
 class JournalEntry:
-    """The result of a run: what to store, what to do, and what to answer. A part that is None is unchanged."""
+    """The result of a run: the data to store, the orders, and the answer. A part that is None is unchanged."""
 
     state: bytes | None = None
     ids: bytes | None = None
@@ -218,7 +216,7 @@ class JournalEntry:
     waits_for: int = 0  # mail whose next attempt is awaited, by number; 0 in journals of older releases
     place: dict[str, Any] | None = None  # slot to reserve before this run is repeated
     choice: dict[str, Any] | None = None  # choice to make before this run is repeated
-    question: dict[str, Any] | None = None  # what to ask the engine before this run is repeated
+    question: dict[str, Any] | None = None  # question to the engine before this run is repeated
     needs: list[int] = field(default_factory=list)  # mail whose payload must be read before this run is repeated
     payloads: list[tuple[int, bytes]] = field(
         default_factory=list
@@ -236,7 +234,7 @@ class JournalEntry:
             "place": self.place,
             "versions": [version for version, _ in self.turns],
         }
-        # Only when present, so that most entries stay as small as they were before payloads could be set aside.
+        # Only when present, so that most entries stay as small as before payloads could be set aside.
         numbers = [number for number, _ in self.payloads]
         head |= {name: of for name, of in (("needs", self.needs), ("cleared", self.cleared), ("large", numbers)) if of}
         texts = [text for _, text in (*self.turns, *self.payloads)]
@@ -250,18 +248,18 @@ class JournalEntry:
 def unpacked(text: bytes) -> JournalEntry:
     """Unpack an entry."""
     head, state, ids, *texts = bytes(text).split(b"\n")
-    told = json.loads(head)
-    versions: list[int] = told.pop("versions")
-    numbers: list[int] = told.pop("large", [])
+    parts = json.loads(head)
+    versions: list[int] = parts.pop("versions")
+    numbers: list[int] = parts.pop("large", [])
     turns = list(zip(versions, texts[: len(versions)], strict=True))
-    told["payloads"] = list(zip(numbers, texts[len(versions) :], strict=True))
-    return JournalEntry(state or None, ids or None, turns, **told)
+    parts["payloads"] = list(zip(numbers, texts[len(versions) :], strict=True))
+    return JournalEntry(state or None, ids or None, turns, **parts)
 
 
 class LoadedState:
-    """The state of one agent as a commit sees it. Implements `Loaded`.
+    """The state of one agent, as read by the commit rules. Implements `Loaded`.
 
-    It knows no ids: every recipient detects repeated mail on arrival, even in mail to itself.
+    It knows no ids: every recipient detects repeated mail on arrival, even mail to itself.
     """
 
     def __init__(self, state: AgentState) -> None:
@@ -282,11 +280,11 @@ class LoadedState:
         return self._state.numbered(number)
 
     def waiting(self, recipient: AgentId, mail_id: str) -> Mail | None:  # noqa: ARG002
-        """See Loaded. No mail is known by its id."""
+        """See Loaded. Mail is not found by its id here."""
         return None
 
     def applied(self, recipient: AgentId, event_id: str) -> Content | None:  # noqa: ARG002
-        """See Loaded. No event is known by its id."""
+        """See Loaded. Events are not found by their ids here."""
         return None
 
     def content(self, event: EventName, payload: Payload) -> Content:
@@ -302,13 +300,13 @@ class LoadedState:
         return False
 
     def has_entry(self, agent_id: AgentId, journal: str, name: str) -> bool:  # noqa: ARG002
-        """See Loaded. Journals are in an object of their own."""
+        """See Loaded. Journals are in a separate object."""
         return False
 
     def handoff(self, handoff_id: str, expected: HandoffStatus | None = None) -> HandoffState | None:
-        """See Loaded. Only the target stores a handoff; for anyone else it has the expected status.
+        """See Loaded. Only the target stores a handoff; for any other agent it has the expected status.
 
-        Whether its target is yet to be chosen is known to its source alone.
+        Only the source knows whether the target is still to be chosen.
         """
         if expected is HandoffStatus.CHOOSING and not self._state.is_choosing(handoff_id):
             expected = None
@@ -320,5 +318,5 @@ class LoadedState:
         return self._state.places.get(handoff_id)
 
     def slots_held(self, graph: str) -> int:  # noqa: ARG002
-        """See Loaded. The graph's object counts slots, and is asked before the turn."""
+        """See Loaded. The graph's object counts slots, and answers before the turn."""
         return 0

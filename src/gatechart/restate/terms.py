@@ -1,4 +1,4 @@
-"""The terms on which a service hosts agents, what it has of what other homes have, and its configuration."""
+"""The terms of a service that hosts agents, its capabilities compared with other homes, and its configuration."""
 
 from __future__ import annotations
 
@@ -39,30 +39,32 @@ RESTATE: Final = Capabilities(
     chooses_alike=False,
     settles_at_once=False,
 )
-"""What this home has of what others have."""
+"""The capabilities of this home, compared with other homes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The limits of a service that hosts agents on Restate. The defaults suit most services."""
 
-    turn_s: float = 60.0  # limit for the actions of one turn; beyond it the turn is undone
-    invoke_s: float = 86_400.0  # limit for one invoke in all; beyond it the invoke restarts with its steps
-    idle_s: float = 10.0  # the shortest wait of an idle invoke for which the engine waits instead of the process
+    turn_s: float = 60.0  # time limit of one turn's actions; a longer turn is undone
+    invoke_s: float = 86_400.0  # total time limit of one invoke; a longer invoke restarts with its steps
+    idle_s: float = 10.0  # shortest wait of an idle invoke that the engine takes over from the process
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
-    inbox: int = 10_000  # mail waiting for or on its way to one agent, timers aside, from which `post` is refused
-    inbox_bytes: int = 8_000_000  # the same in bytes, with the agent's state; also the most that one turn can send
-    most_kept_bytes: int = 16_000_000  # of an agent's state without large payloads; beyond it, small mail is postponed
-    most_bytes: int = 1_000_000  # size of an agent's snapshot with its last event; beyond it the turn is undone
-    keep_ids: int = 200  # newest event ids of an agent that are recognised when they repeat
+    inbox: int = 10_000  # limit of mail waiting for or on its way to one agent, without timers; then `post` is refused
+    inbox_bytes: int = 8_000_000  # the same in bytes, with the agent's state; also the limit of one turn's mail
+    most_kept_bytes: int = (
+        16_000_000  # limit of an agent's state without large payloads; above it, small mail is postponed
+    )
+    most_bytes: int = 1_000_000  # limit of an agent's snapshot with its last event; a larger turn is undone
+    keep_ids: int = 200  # number of an agent's newest event ids that are recognised as repeats
     projection_s: float = 0.5  # how long turns wait to be projected together
-    look_again_s: float = 5.0  # delay before mail is retried whose graph the service does not know
+    look_again_s: float = 5.0  # delay before mail for an unknown graph is retried
 
     def __post_init__(self) -> None:
         bounds = ("inbox", "inbox_bytes", "most_kept_bytes", "most_bytes", "keep_ids")
         for name in ("turn_s", "invoke_s", "idle_s", *bounds, "projection_s", "look_again_s"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"Terms({name}={getattr(self, name)!r}) leaves no room; give a number above 0")
+                raise ValueError(f"Terms({name}={getattr(self, name)!r}) is not a valid limit; give a number above 0")
 
 
 TERMS: Final = Terms()
@@ -96,7 +98,7 @@ class Names:
 
     @property
     def inbox(self) -> str:
-        """Name of the objects that give places in inboxes."""
+        """Name of the objects that reserve places in inboxes."""
         return self._named("Inbox")
 
     @property
@@ -135,7 +137,7 @@ class ServiceConfig:
     names: Names = Names()
     gates: ToolGates = field(default_factory=ToolGates)
     choosing: Choosing = USUAL
-    projection: Store | None = None  # as far as this process reads it
+    projection: Store | None = None  # if this process reads it
     breakers: ProcessBreakers = field(init=False)
     chooser: ServiceChooser = field(init=False)
 

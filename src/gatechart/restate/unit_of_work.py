@@ -94,7 +94,7 @@ class FactNeededError(BaseException):
 
 
 class UnitOfWork:
-    """The state of an agent during one run, which turns and mail change."""
+    """The state of an agent during one run, as changed by turns and mail."""
 
     def __init__(self, config: ServiceConfig, agent_id: AgentId, state: bytes | None, ids: bytes | None) -> None:
         self.config = config
@@ -111,11 +111,11 @@ class UnitOfWork:
         self._ids: Ids | None = None
         self._has_ids_changed = False
         self.is_touched = False  # whether the state has changed
-        self.is_left = False  # whether the mail is left to a service that knows the agent's graph
+        self.is_left = False  # whether to leave the mail to a service that knows the agent's graph
         self.lifted = 0  # number of the mail whose wait for another attempt was ended
         self.granted: Mapping[str, Mapping[str, Any]] = {}  # slots that were requested, by handoff
         self.choices: Mapping[str, Mapping[str, Any]] = {}  # choices that were made, by handoff
-        self.facts: Mapping[str, Any] = {}  # what the engine answered, by what was asked
+        self.facts: Mapping[str, Any] = {}  # the engine's answers, by question
 
     @property
     def snapshot(self) -> Snapshot:
@@ -126,22 +126,22 @@ class UnitOfWork:
 
     @property
     def position(self) -> object:
-        """Where the agent is: as long as this is the same, it defers the same mail."""
+        """The agent's position: while this is the same, it defers the same mail."""
         return _position(self.state.snapshot)
 
     @property
     def has_moved(self) -> bool:
-        """Whether the agent is elsewhere than before the run."""
+        """Whether the agent has another position than before the run."""
         return self.position != self._was_at
 
     @property
     def is_asking(self) -> bool:
-        """Whether the run is to be repeated, with the answer to what it asks."""
+        """Whether to repeat the run, with the answer to its question."""
         entry = self.entry
         return any(each is not None for each in (entry.place, entry.choice, entry.question))
 
     def graph(self) -> AnyGraph:
-        """Return the graph that drives the agent. Raises what `Registry.graph_for` raises."""
+        """Return the graph that drives the agent. Raises as `Registry.graph_for` does."""
         return self.config.registry.graph_for(self.snapshot)
 
     def close(self) -> JournalEntry:
@@ -159,11 +159,11 @@ class UnitOfWork:
         self.is_touched = self._has_ids_changed = True
 
     def full(self, mail: Mail) -> Mail:
-        """Return mail with its payload. Raises PayloadsNeededError if that was not read for this run."""
+        """Return mail with its payload. Raises PayloadsNeededError if the payload was not read for this run."""
         return self.all_full((mail,))[0]
 
     def all_full(self, mails: Sequence[Mail]) -> list[Mail]:
-        """Return mail with its payloads. Raises what `full` raises."""
+        """Return mail with its payloads. Raises as `full` does."""
         aside = {mail.number for mail in mails if self.state.is_set_aside(mail)}
         missing = sorted(aside.difference(self.payloads))
         if missing:
@@ -171,11 +171,11 @@ class UnitOfWork:
         return [with_payload(mail, self.payloads[mail.number]) if mail.number in aside else mail for mail in mails]
 
     def _set_payloads_aside(self) -> None:
-        """Move large payloads out of the state, and delete those whose mail is gone."""
+        """Move large payloads out of the state, and delete payloads whose mail no longer exists."""
         state = self.state
-        for place, mail in enumerate(state.mail):
+        for position, mail in enumerate(state.mail):
             if mail.number not in self._is_small or mail.number in state.large:
-                state.mail[place] = self._set_aside(mail)
+                state.mail[position] = self._set_aside(mail)
         standing = {mail.number for mail in state.mail}
         state.large = {number: payload for number, payload in state.large.items() if number in standing}
         state.layout = LAYOUT
@@ -208,7 +208,7 @@ class UnitOfWork:
         return known.outcome.repeated()
 
     def applied(self, event_id: str) -> Applied | None:
-        """Return the record of an event by its id; None if it was not applied, or is forgotten."""
+        """Return the record of an event by its id; None if it was not applied, or was forgotten."""
         return self.ids.get(event_id)
 
     @property
@@ -226,12 +226,12 @@ class UnitOfWork:
         return await in_turn(graph, self.agent_id, event, turn, self.config.terms.turn_s)
 
     def commit(self, turn: TurnRecord) -> bool:
-        """Store a turn and its effects. Return False, with nothing changed, if a handoff is not as the turn expects.
+        """Store a turn and its effects. Return False, with nothing changed, if a handoff has an unexpected status.
 
         Raises UnknownEffectError and AgentTooLargeError.
         """
         turn = self._with_transcripts(turn)
-        turn = turn.numbered(count().__next__)  # unlike others: what an object receives is numbered by that object
+        turn = turn.numbered(count().__next__)  # unlike others: an object numbers the mail that it receives
         (verdict,), operations = apply((turn,), self._loaded())
         if verdict is not Verdict.COMMITTED:
             return False
@@ -271,7 +271,7 @@ class UnitOfWork:
     def _text_of(self, turn: TurnRecord, settled: tuple[ChangeHandoff, ...]) -> bytes:
         """Return the turn as text for the projection. Raises AgentTooLargeError if no message can carry it.
 
-        settled: changes of handoffs to be projected with it. If they make it too large, they go without explanations.
+        settled: changes of handoffs to be projected with it. If the text is too large, their explanations are dropped.
         """
         text, most = _projected(turn, settled), self.config.terms.most_bytes
         if len(text) > most and settled:
@@ -338,7 +338,7 @@ class UnitOfWork:
                 self._apply_to_invocations(operation)
             case InsertHandoff() | DirectHandoff() | ExplainHandoff() | UpdateHandoff() | TakeSlot() | FreeSlot():
                 self._apply_to_handoffs(operation)
-            case SetBreaker():  # each has an object of its own
+            case SetBreaker():  # each breaker has a separate object
                 pass
             case _:
                 assert_never(operation)
@@ -372,10 +372,10 @@ class UnitOfWork:
         if mail.status is MailStatus.WAITING and mail.state is None and mail.key is None:
             self.post(mail)
             return
-        own = replace(mail, number=self.state.number())
-        self.state.put(own)
-        if own.due is not None:
-            self.wake_at(own, own.due)
+        mail_to_self = replace(mail, number=self.state.number())
+        self.state.put(mail_to_self)
+        if mail_to_self.due is not None:
+            self.wake_at(mail_to_self, mail_to_self.due)
 
     def _apply_end(self, operation: EndOperation) -> None:
         match operation:
@@ -399,7 +399,7 @@ class UnitOfWork:
                 self._begin_call(active)
             case EndInvocation(invocation):
                 self.end_call(invocation)
-            case RecordStep() | RecordEntry():  # the engine's journal keeps step results, an object the entries
+            case RecordStep() | RecordEntry():  # step results are in the engine's journal, entries in an object
                 pass
             case _:
                 assert_never(operation)
@@ -407,7 +407,7 @@ class UnitOfWork:
     def _apply_to_handoffs(self, operation: HandoffOperation) -> None:
         match operation:
             case UpdateHandoff(handoff_id, state) if state.status is HandoffStatus.PENDING:
-                self.state.offers.pop(handoff_id, None)  # its target was chosen, and has it from here on
+                self.state.offers.pop(handoff_id, None)  # its target was chosen, and owns it from here on
             case UpdateHandoff(handoff_id, state):
                 self.state.offers[handoff_id] = state.status
             case FreeSlot(handoff_id):
@@ -451,19 +451,19 @@ def _projected(turn: TurnRecord, settled: tuple[ChangeHandoff, ...]) -> bytes:
     changes = tuple(each for each in turn.effects if isinstance(each, ChangeHandoff))
     offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
     chosen = tuple(each for each in turn.effects if isinstance(each, OfferChosen))
-    own = without_trail(turn.snapshot), turn.event, turn.taken, turn.took_us, turn.guard_errors, turn.fired
-    return TURN.dump_json(Turn(*own, offers, (*settled, *changes), chosen))
+    facts = without_trail(turn.snapshot), turn.event, turn.taken, turn.took_us, turn.guard_errors, turn.fired
+    return TURN.dump_json(Turn(*facts, offers, (*settled, *changes), chosen))
 
 
 def _dropped_choices(turn: TurnRecord, state: AgentState) -> tuple[ChangeHandoff, ...]:
-    """Withdraw the handoffs whose target is not chosen when the turn ends their source: nobody else would tell."""
-    asked = () if turn.previous is None else turn.previous.handoffs
-    kept = {each.id for each in turn.snapshot.handoffs}
-    gone = (each.id for each in asked if each.is_choosing and each.id not in kept)
+    """Withdraw handoffs without a chosen target when the turn ends their source: no other agent would report it."""
+    handoffs = () if turn.previous is None else turn.previous.handoffs
+    kept_ids = {handoff.id for handoff in turn.snapshot.handoffs}
+    dropped = (handoff.id for handoff in handoffs if handoff.is_choosing and handoff.id not in kept_ids)
     withdrawn = HandoffStatus.CHOOSING, HandoffStatus.CANCELLED, "withdrawn"
     return tuple(
         ChangeHandoff(each, *withdrawn)
-        for each in gone
+        for each in dropped
         if state.offers.get(each, HandoffStatus.CHOOSING) is HandoffStatus.CHOOSING
     )
 

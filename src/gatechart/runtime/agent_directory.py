@@ -1,6 +1,6 @@
-"""Directory of agents: which are in memory, and for each with something on its way, one slot that says what.
+"""Directory of agents: the agents in memory, and one slot for each agent with pending mail or reads.
 
-In memory are the agents at work, those in use by callers, and the most recently needed.
+The agents in memory are those at work, those in use by callers, and the most recently used.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ NOTHING_TO_HOLD: Final = nullcontext()  # with an instant store, nothing else ca
 
 
 class SlotState(Enum):
-    """Where mail goes when it is delivered to an agent."""
+    """The destination of mail for an agent."""
 
     OPEN = "open"  # to the agent if it is in memory; otherwise the agent is read first
     BEING_READ = "being read"  # held until the agent has been read from the store
-    UNHOSTED = "unhosted"  # left in the store: the agent does not exist, or its graph is not registered
-    COLLECTING = "collecting"  # as UNHOSTED, while the mail left in the store is being read
+    UNHOSTED = "unhosted"  # it stays in the store: the agent does not exist, or its graph is not registered
+    COLLECTING = "collecting"  # as UNHOSTED, while its mail is being read from the store
     OFFERED = "offered"  # queued behind the handoffs offered to an agent that does not exist yet
 
 
 @dataclass(slots=True)
 class AgentSlot:
-    """What is on its way for one agent: mail between its acceptance and the end of its turn, and reads of the agent."""
+    """Pending work of one agent: mail between its acceptance and the end of its turn, and reads of the agent."""
 
     waiting: int = 0  # accepted mail that the agent has not finished
-    coming: int = 0  # mail that admitted callers are about to post
+    coming: int = 0  # mail that admitted callers will post
     callers: deque[asyncio.Future[None]] | None = None  # callers waiting for room
     held: list[Mail] | None = None  # mail held until the agent has been read
     is_unhosted: bool = False
     late: list[Mail] | None = None  # mail accepted while the store is being read for it
     offered: deque[Mail] | None = None  # mail, offers included, for an agent that does not exist yet
-    is_called: bool = False  # a visitor has collected its mail, see `Inboxes.hand_over`
-    readers: int = 0  # calls under way that read or start the agent
-    agent: LiveAgent | None = None  # kept in memory for the readers, once it is there
+    is_called: bool = False  # a runtime without background work has collected its mail, see `Inboxes.hand_over`
+    readers: int = 0  # running calls that read or start the agent
+    agent: LiveAgent | None = None  # kept in memory for the readers, once read
 
     @property
     def state(self) -> SlotState:
-        """Where mail goes.
+        """The destination of mail.
 
-        An agent may be erased while offers to it are under way. Mail that arrives then stays in the store and is
+        An agent may be erased while offers to it are pending. Mail that arrives then stays in the store and is
         collected after the offers, so UNHOSTED comes first.
         """
         if self.is_unhosted:
@@ -87,7 +87,7 @@ class AgentSlot:
 
 
 class AgentSlots:
-    """The slots of agents by id, except idle ones. They keep inboxes within the limits."""
+    """The slots of agents by id, except idle ones. They keep inboxes within their limits."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -130,14 +130,14 @@ class AgentSlots:
             slot.callers = deque()
         slot.callers.append(admitted)
         try:
-            await self._core.called("post", admitted)
+            await self._core.wait_for_caller("post", admitted)
         except asyncio.CancelledError:
             if not admitted.cancelled():  # it was admitted at the same moment
                 self.leave(agent_id)
             raise
 
     def leave(self, agent_id: AgentId) -> None:
-        """Give back a caller's room, whether or not its mail was accepted."""
+        """Free the room of a caller, whether or not its mail was accepted."""
         slot = self.of(agent_id)
         slot.coming -= 1
         self._admit(agent_id, slot)
@@ -149,7 +149,7 @@ class AgentSlots:
         self._admit(agent_id, slot)
 
     def clear(self, agent_id: AgentId) -> None:
-        """Reset the count of the agent's mail, which is gone."""
+        """Reset the count of the agent's mail after all of it was removed."""
         slot = self.of(agent_id)
         slot.waiting = 0
         self._admit(agent_id, slot)
@@ -169,10 +169,10 @@ class AgentSlots:
 
 
 class AgentSurroundings(Surroundings, Protocol):
-    """What a directory needs besides what its agents need."""
+    """Services that a directory needs, besides those for its agents."""
 
     def arrived(self, agent: LiveAgent) -> None:
-        """Record that the agent has come into memory."""
+        """Record that the agent was loaded into memory."""
         ...
 
 
@@ -183,8 +183,8 @@ class AgentDirectory:
         self._core = core
         self._registry = registry
         self._surroundings = surroundings
-        self._recent: OrderedDict[AgentId, LiveAgent] = OrderedDict()  # the most recently needed last
-        self._others: WeakValueDictionary[AgentId, LiveAgent] = WeakValueDictionary()  # referred to from elsewhere
+        self._recent: OrderedDict[AgentId, LiveAgent] = OrderedDict()  # the most recently used last
+        self._others: WeakValueDictionary[AgentId, LiveAgent] = WeakValueDictionary()  # kept alive by other references
         self.slots = AgentSlots(core)
 
     def known(self, agent_id: AgentId) -> LiveAgent | None:
@@ -195,7 +195,7 @@ class AgentDirectory:
         return None if agent is None or agent.is_erased else agent
 
     async def get(self, agent_id: AgentId) -> LiveAgent:
-        """Return the agent, read if needed. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
+        """Return the agent, loaded if needed. Raises UnknownAgentError, UnknownGraphError, IncompatibleGraphError."""
         agent = self.known(agent_id)
         if agent is not None and not self._core.read_only:
             self._keep(agent)
@@ -203,7 +203,7 @@ class AgentDirectory:
         erasures = self._core.erasures
         with self.holding((agent_id,)):
             snapshot = await self._core.store.load(agent_id)
-            if erasures != self._core.erasures:  # it may be gone, or replaced by a new agent
+            if erasures != self._core.erasures:  # the agent may be erased, or replaced by a new one
                 return await self.get(agent_id)
             agent, _ = await self.host(snapshot)
         if self._core.read_only:  # the owner may have written since the last read
@@ -211,14 +211,14 @@ class AgentDirectory:
         return agent
 
     async def get_many(self, agent_ids: Sequence[AgentId]) -> Sequence[LiveAgent]:
-        """Return those of the agents that exist and can be hosted."""
+        """Return the agents that exist and can be hosted."""
         with self.holding(agent_ids):
             return await self._get_many(agent_ids)
 
     def holding(self, agent_ids: Sequence[AgentId]) -> AbstractContextManager[None]:
-        """Keep the agents in memory, once they are there, until the context ends."""
-        # Between a read of the store and its answer, the agent may come into memory, commit, and be dropped again. The
-        # answer would then be out of date, and the next commit of an agent made from it would be stale.
+        """Keep the agents in memory, once loaded, until the context ends."""
+        # Between a read of the store and its answer, the agent may be loaded, commit, and be dropped again. The
+        # answer would then be out of date, and the next commit of an agent built from it would be stale.
         return NOTHING_TO_HOLD if self._core.store.is_instant else self._holding(agent_ids)
 
     @contextmanager
@@ -241,20 +241,20 @@ class AgentDirectory:
         erasures = self._core.erasures
         snapshots = await self._core.store.load_many(agent_ids)
         hosted: list[LiveAgent] = []
-        for place, snapshot in enumerate(snapshots):
+        for position, snapshot in enumerate(snapshots):
             if erasures != self._core.erasures:
-                return [*hosted, *await self._get_many([each.agent_id for each in snapshots[place:]])]
+                return [*hosted, *await self._get_many([snapshot.agent_id for snapshot in snapshots[position:]])]
             try:
                 agent, _ = await self.host(snapshot)
                 hosted.append(agent)
             except (EventError, DefinitionError) as error:
                 facts = {"agent_id": snapshot.agent_id, "graph": snapshot.graph, "reason": str(error)}
                 text = "an agent cannot be hosted: %(agent_id)s, graph %(graph)s: %(reason)s"
-                logger.error(text, facts, extra=facts)  # noqa: TRY400  the error message says it all
+                logger.error(text, facts, extra=facts)  # noqa: TRY400  the error message has all facts
         return hosted
 
     async def home_of(self, snapshot: Snapshot) -> tuple[AnyGraph, TurnRecord | None]:
-        """Return the graph with which a stored agent continues, and the turn that migrates it, if it needs one.
+        """Return the graph that drives a stored agent from now on, and the turn that migrates it there, if needed.
 
         Raises as `get` does.
         """
@@ -281,7 +281,7 @@ class AgentDirectory:
         return await (migrating if self._core.store.is_instant else asyncio.shield(self._core.spawn(migrating)))
 
     async def _migrate(self, graph: AnyGraph, turn: TurnRecord) -> tuple[LiveAgent, TurnRecord | None]:
-        """Commit and carry out a migration, in a task that no caller can cancel between the two."""
+        """Commit a migration and carry it out, in a task that no caller can cancel between the two."""
         agent_id = turn.snapshot.agent_id
         with self.holding((agent_id,)):
             if await self._core.committer.commit(turn) is Verdict.STALE:
@@ -295,14 +295,14 @@ class AgentDirectory:
     ) -> LiveAgent | None:
         """Start an agent and return it; None if its event has started it already. payload: of `fit_payload`.
 
-        Raises AgentExistsError, and what `turn.begin` raises.
+        Raises AgentExistsError, and the exceptions of `turn.begin`.
         """
         with OpenTurn(agent_id):
             turn = await begin(graph, entry, payload, agent_id, event, self._core.services)
         return await self._add(graph, turn)
 
     async def fork(self, target: Snapshot, agent_id: AgentId, event: Event) -> LiveAgent | None:
-        """Start an agent as another one was, and return it; None if its event has started it already.
+        """Start an agent from another agent's snapshot, and return it; None if its event has started it already.
 
         Raises AgentExistsError, UnknownGraphError and IncompatibleGraphError.
         """
@@ -324,7 +324,7 @@ class AgentDirectory:
         return agent
 
     def settle(self, graph: AnyGraph, snapshot: Snapshot, applied: AppliedIds | None = None) -> LiveAgent:
-        """Return the one live agent, which another call may have made while this one waited for the store.
+        """Return the one live agent; another call may have created it while this one waited for the store.
 
         applied: the ids of the events that the agent has applied; None if only the store knows them.
         """
@@ -341,10 +341,10 @@ class AgentDirectory:
         return agent
 
     def _keep(self, agent: LiveAgent) -> None:
-        """Keep the agent in memory as one of the most recently needed."""
+        """Keep the agent in memory as one of the most recently used."""
         agent_id = agent.snapshot.agent_id
         self._recent[agent_id] = agent
         self._recent.move_to_end(agent_id)
         if len(self._recent) > self._core.limits.resident:
-            other_id, other = self._recent.popitem(last=False)
-            self._others[other_id] = other
+            oldest_id, oldest = self._recent.popitem(last=False)
+            self._others[oldest_id] = oldest

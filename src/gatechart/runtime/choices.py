@@ -1,4 +1,4 @@
-"""Handoffs whose target is chosen: the choice outside the turn that offers the work."""
+"""Handoffs with a target to be chosen: the choice, outside the turn that offers the work."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from gatechart.values.names import WITHDRAWN
 async def chosen(
     core: Core, previous: Snapshot, event: Event, queued: Collection[Mail]
 ) -> TurnRecord | Rejection | Void:
-    """Choose a target for the work that an agent's own mail asks about, and return the turn that offers it.
+    """Choose a target for the work in an agent's own mail, and return the turn that offers the work.
 
-    queued: the mail that the agent has in memory, which may grow meanwhile. If it withdraws the handoff, nothing is
-    chosen: the withdrawal takes it from there. Raises what the chooser raises.
+    queued: the agent's mail in memory, which may grow meanwhile. If it withdraws the handoff, nothing is chosen: the
+    withdrawal ends the handoff. Raises the chooser's exceptions.
     """
-    asked = undecided(previous, event, core.packet_migrations)
-    if not isinstance(asked, HandoffPacket):
-        return asked
-    if _is_withdrawn(asked.handoff_id, queued):
+    packet = undecided(previous, event, core.packet_migrations)
+    if not isinstance(packet, HandoffPacket):
+        return packet
+    if _is_withdrawn(packet.handoff_id, queued):
         return Void()
-    choice = await core.chooser.choose(asked, event.time)
-    return Void() if _is_withdrawn(asked.handoff_id, queued) else take_choice(previous, event, asked, choice)
+    choice = await core.chooser.choose(packet, event.time)
+    return Void() if _is_withdrawn(packet.handoff_id, queued) else take_choice(previous, event, packet, choice)
 
 
 def _is_withdrawn(handoff: str, queued: Collection[Mail]) -> bool:
@@ -39,7 +39,7 @@ def _is_withdrawn(handoff: str, queued: Collection[Mail]) -> bool:
 
 
 class StoredWork(OpenWork):
-    """The work under way on an embedded runtime, as its store counts it."""
+    """The open work on an embedded runtime, as counted by its store."""
 
     def __init__(self, home: AgentHome, store: Store) -> None:
         """Bind to a home and its store."""

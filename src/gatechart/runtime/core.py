@@ -1,4 +1,4 @@
-"""The core that all agents of a runtime share, and the conditions for calling the runtime."""
+"""The core that all agents of a runtime share, and the conditions for calls to the runtime."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ UnitT = TypeVar("UnitT", bound=Unit)
 
 
 class EntryWatcher(Protocol):
-    """Learns of the agents that keep the entries of the directory."""
+    """Observes the agents that keep the entries of the directory."""
 
     async def gate(self, entry_id: str) -> Gate:
-        """Return what an entry lets in."""
+        """Return the gate of an entry, which admits or refuses work."""
         ...
 
     def see(self, snapshot: Snapshot) -> None:
-        """Learn of the newest commit of such an agent."""
+        """Record the newest commit of such an agent."""
         ...
 
     async def disown(self, name: str) -> None:
-        """Have all entries forget a user or an agent."""
+        """Remove a user or an agent from all entries."""
         ...
 
     def forget(self, agent_id: AgentId) -> None:
-        """Learn that an agent was erased, whatever it was."""
+        """Record that an agent was erased. It may be any agent."""
         ...
 
 
@@ -78,29 +78,29 @@ class Core:
     ids: Ids
     read_only: bool
     limits: Limits
-    changes: Feeds[bool, HistoryEntry]  # False: without the turns of the framework's own agents
-    attends: bool = True  # whether it runs timers and invokes, and delivers mail to agents that nobody called
+    changes: Feeds[bool, HistoryEntry]  # False: except turns of the framework's own agents
+    attends: bool = True  # whether it runs timers and invokes, and delivers mail to agents that no caller has loaded
     packet_migrations: Sequence[PacketMigration] = ()
     gates: ToolGates = field(default_factory=ToolGates)
-    entries: EntryWatcher | None = None  # told of the agents that keep entries of the directory
-    lessons: LessonBook | None = None  # told of the agents that keep what is learned
+    entries: EntryWatcher | None = None  # observes the agents that keep entries of the directory
+    lessons: LessonBook | None = None  # observes the agents that keep lessons
     telemetry: Telemetry = field(default_factory=Telemetry)
     is_open: bool = True
     troubles: Troubles = field(default_factory=Troubles)
-    beat: Callable[[], Awaitable[None]] | None = None  # gives a sign of life of this host at once
+    beat: Callable[[], Awaitable[None]] | None = None  # records a sign of life of this host at once
     dead_letters: int = 0  # so far, among mail that an agent may be waiting for
-    erasures: int = 0  # so far; what was read before an erasure may be gone, or belong to a new agent
+    erasures: int = 0  # so far; data read before an erasure may be out of date, or belong to a new agent
     doubted: set[int] = field(default_factory=set)  # numbers of mail that may be accepted although posting failed
     deferring: set[object] = field(default_factory=set)  # agents with deferred mail, which must stay in memory
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)  # given time to end when the runtime closes
     attending: set[asyncio.Task[Any]] = field(default_factory=set)  # timers and invokes, cancelled by the close
     callers: dict[asyncio.Future[Any], str] = field(default_factory=dict)  # awaited futures, with the call's name
     breakers: OwnBreakers = field(init=False)
-    chooser: Chooser = field(init=False)  # given by the runtime, like `entries`
+    chooser: Chooser = field(init=False)  # set by the runtime, like `entries`
     number: Callable[[], int] = field(init=False)  # returns the next number for mail
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     _pauses: dict[int, asyncio.Future[None]] = field(default_factory=dict)  # before another attempt, by mail number
-    _lost: asyncio.Future[OwnershipLostError] | None = None  # made when first awaited, or when ownership is lost
+    _lost: asyncio.Future[OwnershipLostError] | None = None  # created when first awaited, or when ownership is lost
 
     def __post_init__(self) -> None:
         def keep(breaker: BreakerRecord) -> Coroutine[Any, Any, Verdict | None]:
@@ -110,13 +110,13 @@ class Core:
         self.number = partial(self.store.numbers, 1)
 
     def publish(self, turn: HistoryEntry, *, is_framework: bool) -> None:
-        """Give a committed turn to the subscribers that want it. is_framework: it is of an agent of the framework."""
+        """Send a committed turn to the subscribers that want it. is_framework: the agent is one of the framework's."""
         self.changes.publish(True, turn)
         if not is_framework:
             self.changes.publish(False, turn)
 
     async def forget_troubles(self, agent_id: AgentId) -> None:
-        """Forget what was counted of an agent that is erased, in what this host tells of itself as well."""
+        """Forget the troubles counted for an erased agent, also in the facts that this host reports about itself."""
         if self.troubles.forget(agent_id) and self.beat is not None:
             await self.beat()
 
@@ -130,7 +130,7 @@ class Core:
     def admit_watcher(self, call: str, instead: str) -> None:
         """Raise as `admit` does, and ReadOnlyError if the runtime only reads: the owner's commits do not reach it.
 
-        instead: what a reader can do.
+        instead: the alternative for a reader.
         """
         self._check_callable(call)
         if self.read_only:
@@ -143,13 +143,13 @@ class Core:
 
     @property
     def pending_work(self) -> int:
-        """The number of tasks, including those that wait for the clock."""
+        """The number of tasks, including tasks that wait for the clock."""
         return len(self.tasks) + len(self.attending)
 
     def spawn(self, work: Coroutine[Any, Any, T], purpose: str = "") -> asyncio.Task[T]:
         """Run the work in a task of the runtime, which no caller can cancel.
 
-        purpose: what the task is for, if nobody waits for it; its exception is then logged.
+        purpose: of the task, for the log, if no caller waits for it; its exception is then logged.
         """
         return _kept(work, self.tasks, purpose)
 
@@ -157,7 +157,7 @@ class Core:
         """Run a timer or invoke until it ends, is cancelled, or the runtime closes. purpose: as in `spawn`."""
         return _kept(work, self.attending, purpose)
 
-    async def called(self, call: str, waiting: asyncio.Future[T]) -> T:
+    async def wait_for_caller(self, call: str, waiting: asyncio.Future[T]) -> T:
         """Wait for a future on behalf of a caller. Raises RuntimeClosedError if the runtime closes first."""
         self.callers[waiting] = call
         try:
@@ -166,14 +166,14 @@ class Core:
             del self.callers[waiting]
 
     def sleep(self, seconds: float, until: datetime | None = None) -> Coroutine[Any, Any, None]:
-        """Sleep for this many seconds from the call, and no longer even if the clock is set back meanwhile.
+        """Sleep for this many seconds from the call, and no longer even if the clock is set back in the meantime.
 
         until: wake at this moment if it comes sooner.
         """
         return self._sleep(seconds, min(until or _NEVER, self._in(seconds)))
 
     async def _sleep(self, seconds: float, wakes: datetime) -> None:
-        while not await self.comes(wakes):
+        while not await self.wait_until(wakes):
             wakes = min(wakes, self._in(seconds))
 
     def alarm(self, seconds: float) -> asyncio.Task[None]:
@@ -186,8 +186,8 @@ class Core:
         except OverflowError:
             return _NEVER
 
-    async def comes(self, moment: datetime) -> bool:
-        """Wait for the moment; return False once the clock is found set back, because the wait may now be long."""
+    async def wait_until(self, moment: datetime) -> bool:
+        """Wait for the moment; return False if the clock was set back, because the wait may now be long."""
         seen = self.clock.now()
         sleeping = start_task(self.clock.sleep_until(moment))
         try:
@@ -202,7 +202,7 @@ class Core:
     async def pause(self, seconds: float, until: datetime | None = None, mail: int | None = None) -> bool:
         """Wait as `sleep` does; return False if the runtime closes first.
 
-        mail: the number of the waiting mail, see `lift`.
+        mail: the number of the waiting mail, see `retry_now`.
         """
         sleeping = start_task(self.sleep(seconds, until))
         closing = start_task(self._closing.wait())
@@ -217,7 +217,7 @@ class Core:
                 del self._pauses[mail]
         return self.is_open
 
-    def lift(self, mail: int) -> bool:
+    def retry_now(self, mail: int) -> bool:
         """End this mail's wait before its next attempt; return False if it is not waiting here."""
         sleeping = self._pauses.get(mail)
         return sleeping is not None and sleeping.cancel()
@@ -227,30 +227,30 @@ class Core:
         return self._persisted(lambda: unit, lambda _: then())
 
     def persist_mail(self, unit: Telling, accept: Callable[[Mail], None]) -> Coroutine[Any, Any, Verdict | None]:
-        """Return the verdict, as `persist` does, on a unit that may send mail. Mail is accepted once it is committed.
+        """Return the verdict on a unit that may send mail, as `persist` does. The mail is accepted once committed.
 
-        Each try gives the mail a new number. With its old number it would be delivered before mail committed in the
-        meantime if the runtime crashed with both waiting.
+        Each try gives the mail a new number. With its old number, a crash with both waiting would deliver it before
+        mail committed in the meantime.
         """
         if unit.tells is None:
             return self.persist(unit)
 
-        def told(committed: Telling) -> None:
+        def accept_mail(committed: Telling) -> None:
             if committed.tells is not None:
                 accept(committed.tells)
 
-        return self._persisted(lambda: unit.numbered(self.number()), told)
+        return self._persisted(lambda: unit.numbered(self.number()), accept_mail)
 
-    async def _persisted(self, made: Callable[[], UnitT], then: Callable[[UnitT], None]) -> Verdict | None:
-        """Persist a unit, retrying. made: makes the unit for the next try. then: called with the committed unit."""
+    async def _persisted(self, create: Callable[[], UnitT], then: Callable[[UnitT], None]) -> Verdict | None:
+        """Persist a unit, retrying. create: returns the unit for the next try. then: called with the committed unit."""
         tried: UnitT | None = None
 
         async def commit() -> Verdict:
             nonlocal tried
-            if tried is not None and await self.committer.is_written(tried):  # by a try whose answer was lost
+            if tried is not None and await self.committer.is_written(tried):  # by a try whose verdict was lost
                 then(tried)
                 return Verdict.COMMITTED
-            tried = made()
+            tried = create()
             return await self.committer.commit(tried, partial(then, tried))
 
         try:
@@ -258,7 +258,7 @@ class Core:
         except OwnershipLostError:
             return None
         except OutsideError:
-            logger.debug("the runtime closes before the store could write")
+            logger.debug("the runtime closed before the store could write")
             return None
 
     async def ask(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -275,7 +275,7 @@ class Core:
             except OutsideError as error:
                 wait_s = STORE_RETRY.wait_s(failed) or 0.0
                 facts = {"attempts": failed, "wait_s": wait_s, "problem": str(error)}
-                text = "the store does not answer, attempt %(attempts)d; it is tried again: %(problem)s"
+                text = "the store does not answer (attempt %(attempts)d); retrying: %(problem)s"
                 logger.warning(text, facts, extra=facts, exc_info=error if failed == 1 else None)
                 if not await self.pause(wait_s):
                     raise
@@ -285,7 +285,7 @@ class Core:
         """Record and log that another owner has taken over."""
         lost = self.lost()
         if not lost.done():
-            logger.error("another owner has taken over; nothing is hosted here any more", exc_info=error)
+            logger.error("another owner has taken over; this process no longer hosts any agent", exc_info=error)
             lost.set_result(error)
 
     def lost(self) -> asyncio.Future[OwnershipLostError]:
@@ -295,7 +295,7 @@ class Core:
         return self._lost
 
     async def close(self) -> None:
-        """Accept no more calls, and give the work under way a limited time to end."""
+        """Refuse further calls, and give the running work a limited time to end."""
         self.is_open = False
         self._closing.set()
         for task in self.attending:
@@ -305,10 +305,10 @@ class Core:
                 waiting.set_exception(RuntimeClosedError(call))
         try:
             await self._let_end()
-        finally:  # whether they ended, ran out of time, or the caller was cancelled
+        finally:  # on success, on timeout, and if the caller was cancelled
             for task in (*self.tasks, *self.attending):
                 task.cancel()
-        # After the tasks, so that subscribers still get the turns that these committed.
+        # After the tasks, so that subscribers still get the turns that those committed.
         self.changes.close("changes")
         await self.committer.end()
 
@@ -317,13 +317,13 @@ class Core:
         while under_way := self.tasks | self.attending:
             left_s = deadline - asyncio.get_running_loop().time()
             if left_s <= 0:
-                logger.error("the runtime closes without what does not end", extra={"tasks": len(under_way)})
+                logger.error("the runtime closes although some tasks have not ended", extra={"tasks": len(under_way)})
                 return
             await asyncio.wait(under_way, timeout=left_s)
 
 
 class Surroundings(Protocol):
-    """What agents need beyond their turns."""
+    """Services that agents need beyond their turns."""
 
     def carry_out(self, turn: TurnRecord) -> None:
         """Carry out the effects of the committed turn."""
@@ -338,7 +338,7 @@ class Surroundings(Protocol):
         ...
 
     def forget(self, agent_id: AgentId) -> None:
-        """End everything that an erased agent has running, and forget its mail."""
+        """End all running work of an erased agent, and forget its mail."""
         ...
 
 
@@ -356,7 +356,7 @@ def _ended(tasks: set[asyncio.Task[Any]], purpose: str, task: asyncio.Task[Any])
 
 
 def log_failure(purpose: str, task: asyncio.Task[Any]) -> None:
-    """Log the exception of a task that nobody waits for."""
+    """Log the exception of a task that no caller waits for."""
     error = None if task.cancelled() else task.exception()
     if isinstance(error, Exception):
         logger.error("a task of the runtime failed: %s", traceback_of(error), extra={"purpose": purpose})

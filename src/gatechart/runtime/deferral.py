@@ -1,4 +1,4 @@
-"""Events that an agent defers: kept as mail until it has moved to where it takes them."""
+"""Events that an agent defers: kept as mail until it enters a configuration that takes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gatechart.values.mail import Mail
 
 @value
 class Deferral:
-    """What becomes of events that were sent to an agent and that it defers."""
+    """The handling of events that were sent to an agent and that it defers."""
 
     core: Core
     graph: AnyGraph
@@ -33,17 +33,17 @@ class Deferral:
         return len(self.queue.deferred) >= MOST_DEFERRED
 
     def before(self, event: Event) -> Outcome | None:
-        """Return the outcome of an event whose id deferred mail has; None if none has. Raises EventIdReusedError."""
+        """Return the outcome of deferred mail with the event's id; None if there is none. Raises EventIdReusedError."""
         mails = (self.queue.mail[number] for number in self.queue.deferred)
-        found = next((mail for mail in mails if mail.id == event.id), None)
-        if found is None:
+        earlier = next((mail for mail in mails if mail.id == event.id), None)
+        if earlier is None:
             return None
-        if (found.event, found.payload) != (event.name, event.payload):
-            raise EventIdReusedError(self.snapshot.agent_id, event.id or "", found.event)
+        if (earlier.event, earlier.payload) != (event.name, event.payload):
+            raise EventIdReusedError(self.snapshot.agent_id, event.id or "", earlier.event)
         return deferred(self.snapshot, event, repeat=True)
 
     async def put_off(self, event: Event) -> Outcome:
-        """Make mail of the event, durable when this returns. Raises EventIdReusedError."""
+        """Turn the event into mail, durable when this returns. Raises EventIdReusedError."""
         if self.is_full:
             return too_many_deferred(self.graph, self.snapshot, event)
         core, agent_id = self.core, self.snapshot.agent_id

@@ -1,4 +1,4 @@
-"""The queue of an agent's jobs and mail, taken one at a time; mail is applied, refused, tried again or given up."""
+"""The queue of an agent's jobs and mail, taken one at a time; mail is applied, refused, retried or given up."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Jobs: TypeAlias = deque[tuple[Job[Any], asyncio.Future[Any] | None]]
 class JobQueue:
     """Runs the jobs of one agent in tasks of the runtime.
 
-    Cancelling a caller withdraws its job if it has not begun; a job that has begun runs to its end.
+    Cancelling a caller withdraws its job if it has not started; a job that has started runs to its end.
     """
 
     __slots__ = ("_core", "_jobs", "_judged_at", "_ripe", "deferred", "leaves_mail", "mail")
@@ -47,10 +47,10 @@ class JobQueue:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._jobs: _Jobs | None = None  # None while idle
-        self.mail: dict[int, Mail] = {}  # queued or being taken, by number; what is removed here is not taken
+        self.mail: dict[int, Mail] = {}  # queued or being taken, by number; mail removed here is not taken
         self.deferred: dict[int, tuple[Recipient, Job[None]]] = {}  # mail passed over, by number, and how to take it
-        self._judged_at: Hashable = None  # where the recipient was when it was found which mail is passed over
-        self._ripe: Sequence[int] = ()  # deferred mail to take where the recipient is now, by number
+        self._judged_at: Hashable = None  # the recipient's position when deferred mail was last judged
+        self._ripe: Sequence[int] = ()  # deferred mail to take at the recipient's position, by number
         self.leaves_mail = False  # the runtime is closing: further mail is left to the next one, to keep its order
 
     @property
@@ -72,7 +72,7 @@ class JobQueue:
             self._add(partial(self._take, mail.number, recipient, finished), None)
 
     def defer(self, mail: Mail, recipient: Recipient, finished: Callable[[Mail], None]) -> None:
-        """Keep mail until the recipient has moved to where it does not pass it over; then it comes before all jobs."""
+        """Keep mail until the recipient reaches a position that does not pass it over; it then precedes all jobs."""
         if not self.deferred:
             self._judged_at = recipient.position
         self.mail[mail.number] = mail
@@ -84,9 +84,10 @@ class JobQueue:
             self._begin()
 
     def _next_deferred(self) -> Job[None] | None:
-        """Return how to take the first deferred mail that is not passed over; None if there is none. Some is deferred.
+        """Return the job for the first deferred mail that is not passed over; None if there is none. Some is deferred.
 
-        All of it is judged anew only when the recipient has moved; a guard that said no is not asked again before.
+        All deferred mail is judged again only after the recipient has moved: a guard that refused is not evaluated
+        again before.
         """
         recipient, _ = next(iter(self.deferred.values()))
         if recipient.position != self._judged_at:
@@ -105,7 +106,7 @@ class JobQueue:
         jobs.append((job, waiting))
 
     def _begin(self) -> _Jobs:
-        """Begin a task of the runtime for jobs to come. It leaves the runtime's tasks by itself, without a callback."""
+        """Start a task of the runtime for jobs to come. It leaves the runtime's tasks by itself, without a callback."""
         jobs: _Jobs = deque()
         self._jobs = jobs
         self._core.tasks.add(start_task(self._work(jobs)))
@@ -168,7 +169,7 @@ def run_at_once(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _answer(waiting: asyncio.Future[T], job: Job[T]) -> None:
-    """Run the job, and give its result or exception to the caller, who may have stopped waiting."""
+    """Run the job, and pass its result or exception to the caller, who may have stopped waiting."""
     try:
         result = await job()
     except Exception as error:
@@ -203,11 +204,11 @@ class Recipient(Protocol):
 
     @property
     def position(self) -> Hashable:
-        """Where it is: as long as this is the same, it passes over the same mail."""
+        """Its position: while this is the same, it passes over the same mail."""
         ...
 
     def passes(self, mail: Mail) -> bool:
-        """Return whether it passes over the mail where it is, whatever guards would say."""
+        """Return whether it passes over the mail at its position, whatever its guards return."""
         ...
 
     def holds(self, mail: Mail) -> bool:
@@ -215,13 +216,13 @@ class Recipient(Protocol):
         ...
 
     def graph_of(self, mail: Mail) -> str:
-        """Return the name of the recipient's graph, or of the one with which the mail lets it begin."""
+        """Return the name of the recipient's graph, or of the graph that the mail would start it on."""
         ...
 
     async def apply(self, mail: Mail, dead: Mail | None) -> TurnRecord | Outcome | None:
-        """Process the event of the mail, and return its turn, or its outcome without one; None if it is over.
+        """Process the event of the mail. Return its turn, or its outcome without one; None if the mail is settled.
 
-        dead: the mail as it becomes, if its every attempt failed and only its agent has yet to know.
+        dead: the mail in its final form, if every attempt failed and only its agent has yet to know.
         """
         ...
 
@@ -230,20 +231,20 @@ class Recipient(Protocol):
         ...
 
     def lose(self) -> None:
-        """Record that mail to it may be dead by now."""
+        """Record that mail to it may be dead."""
         ...
 
 
 async def take(recipient: Recipient, mail: Mail) -> bool:
     """Take the mail; return False if the runtime closes first. Until it is done, the mail blocks the queue.
 
-    An agent notes a reply or a withdrawal whose every attempt failed without its chart, so that nobody waits for its
-    effect forever.
+    If every attempt at a reply or a withdrawal failed, the agent records it without its chart, so that no agent waits
+    for its effect for ever.
     """
     core, dead = recipient.core, None
     if mail.number in core.doubted:
         return await _take_if_accepted(recipient, mail)
-    tries = 0  # that neither succeeded nor failed
+    tries = 0  # tries that neither succeeded nor failed
     while True:
         is_to_wait = (mail.retry_at is not None or not core.is_open) and recipient.holds(mail)
         if is_to_wait and not await _is_time(core, mail):
@@ -270,31 +271,31 @@ async def _take_if_accepted(recipient: Recipient, mail: Mail) -> bool:
     try:
         is_there = await core.ask(lambda: core.committer.is_written(Posting(mail)))
     except OutsideError:
-        logger.debug("the runtime closes before it knows of mail", exc_info=True)
+        logger.debug("the runtime closed before it knew whether the store has mail", exc_info=True)
         return False
     core.doubted.discard(mail.number)
     return await take(recipient, mail) if is_there else True
 
 
 async def _keep(recipient: Recipient, changed: Mail, *, tells: bool) -> Verdict | None:
-    """Store the changed mail. tells: if it is dead, tell the agent, which may wait for it, in the same commit."""
+    """Store the changed mail. tells: if it is dead, notify the agent, which may wait for it, in the same commit."""
     core = recipient.core
     if changed.status is not MailStatus.DEAD:
         return await core.persist(MailChange(changed))
     try:
         if not tells:
             return await core.persist(MailChange(changed))
-        told = error_mail(changed, core.store.numbers(1), core.clock.now())
+        notice = error_mail(changed, core.store.numbers(1), core.clock.now())
         core.dead_letters += 1
-        return await core.persist(MailChange(changed, told), lambda: recipient.accept(told))
+        return await core.persist(MailChange(changed, notice), lambda: recipient.accept(notice))
     finally:
-        recipient.lose()  # not before it is stored, or who looks for dead mail meanwhile finds none, and forgets it
+        recipient.lose()  # only once it is stored: a search for dead mail before that would find none
 
 
 async def _is_time(core: Core, mail: Mail) -> bool:
     """Wait for the next attempt; return False if the runtime closes first.
 
-    The clock may have been wrong when the moment was stored, so the wait is never longer than the policy's longest.
+    The clock may have been wrong when the moment was stored, so the wait never exceeds the policy's longest one.
     """
     if mail.retry_at is None or mail.retry_at <= core.clock.now():
         return core.is_open
@@ -312,20 +313,20 @@ def _facts(recipient: Recipient, mail: Mail) -> dict[str, Any]:
 
 
 async def _try(recipient: Recipient, mail: Mail, dead: Mail | None, tries: int) -> Mail | None:
-    """Try once; return what the mail becomes, the same mail to try again, or None if the agent is done with it."""
+    """Try once; return the changed mail, the same mail to try again, or None if the agent is done with it."""
     core = recipient.core
     try:
         outcome = await recipient.apply(mail, dead)
     except (OutsideError, RuntimeClosedError) as error:
-        return mail if await _stands(recipient, mail, error, tries) else None
+        return mail if await _is_still_to_try(recipient, mail, error, tries) else None
     except Exception as error:
-        is_erased = isinstance(error, UnknownAgentError)  # and its mail with it
+        is_erased = isinstance(error, UnknownAgentError)  # its mail was erased too
         return None if is_erased else await _failed(recipient, mail, error)
     if not isinstance(outcome, Outcome):
         return None
     if outcome.refusal is not None and mail.state is None:
         return after_refusal(mail, str(outcome.refusal), recipient.graph_of(mail))
-    if outcome.refusal is not None:  # mail of a state is not reported if refused: the state may simply not handle it
+    if outcome.refusal is not None:  # not an error for mail of a state: the state may simply not handle it
         facts = {**_facts(recipient, mail), "reason": str(outcome.refusal)}
         text = f"mail of a state was refused: {_MAIL}: %(reason)s"
         logger.debug(text, facts, extra=facts)
@@ -343,16 +344,18 @@ async def _failed(recipient: Recipient, mail: Mail, error: Exception) -> Mail | 
     return None if is_lost and await give_up(core, failed, recipient.accept) else failed
 
 
-async def _stands(recipient: Recipient, mail: Mail, error: OutsideError | RuntimeClosedError, tries: int) -> bool:
-    """Return whether the mail is still to be tried, perhaps after a pause. It may have been cancelled."""
+async def _is_still_to_try(
+    recipient: Recipient, mail: Mail, error: OutsideError | RuntimeClosedError, tries: int
+) -> bool:
+    """Return whether to try the mail again, perhaps after a pause. It may have been cancelled."""
     core = recipient.core
     if isinstance(error, OwnershipLostError):
         return False  # the new owner has the mail
     if isinstance(error, RuntimeClosedError):
-        return not core.is_open  # if this runtime is open, another owner has the mail
+        return not core.is_open  # an open runtime has lost the mail to another owner
     if not isinstance(error, StaleAgentError):
         facts = {**_facts(recipient, mail), "attempts": tries + 1, "problem": str(error)}
-        text = f"mail waits for the store: {_MAIL}, attempt %(attempts)d: %(problem)s"
+        text = f"mail waits for the store: {_MAIL} (attempt %(attempts)d): %(problem)s"
         logger.warning(text, facts, extra=facts, exc_info=None if tries else error)
         await core.pause(STORE_PAUSE_S)
         return True

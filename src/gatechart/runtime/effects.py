@@ -1,4 +1,4 @@
-"""Effects of committed turns, carried out: mail, timers, invokes."""
+"""Carry out the effects of committed turns: mail, timers, invokes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gatechart.values.names import AgentId
 
 
 class Effects:
-    """Everything that happens beyond the turns of agents: mail, timers and invokes. Fulfils AgentSurroundings."""
+    """All work beyond the turns of agents: mail, timers and invokes. Fulfils AgentSurroundings."""
 
     def __init__(self, core: Core, registry: Registry) -> None:
         self._core = core
@@ -50,20 +50,20 @@ class Effects:
         self.invokes = Invokes(core, registry, self.accept, self.directory.get)
 
     async def recover(self) -> None:
-        """Continue with what the previous runtime accepted and did not finish.
+        """Continue with work that the previous runtime accepted and did not finish.
 
-        A runtime that does not attend to its agents only stores its graphs.
+        A runtime without background work only stores its graphs.
         """
         await self._remember_graphs()
         self._core.breakers.load(await self._core.store.breakers())
         if not self._core.attends:
             return
-        # No turn begins until everything is read: otherwise its effects would be read from the store and begun twice.
+        # No turn starts until everything is read: otherwise its effects would be read from the store and started twice.
         # Mail comes first and is held until `begin`, because it was accepted before anything that timers or invokes
         # send now.
         await self.inboxes.recover()
         await self.timers.recover()
-        await send_again(self._core, self.accept)  # a lost offer comes after the mail that was accepted before
+        await send_again(self._core, self.accept)  # a lost offer follows the mail that was accepted before
         await self.invokes.recover()
         self.inboxes.begin()
         self._migrate_callers()
@@ -87,7 +87,7 @@ class Effects:
             self._core.spawn(self.directory.get_many(self.invokes.unhosted), "migrate agents")
 
     def close(self) -> None:
-        """Tell the subscribers to invokes that the runtime is closing."""
+        """Notify the subscribers to invokes that the runtime is closing."""
         self.invokes.streams.close("stream")
 
     def accept(self, mail: Mail) -> None:
@@ -162,7 +162,7 @@ class Effects:
         self.invokes.end(agent_id)
 
     def amend(self, agent_id: AgentId, number: int, mail: Mail | None) -> None:
-        """Replace mail, wherever it is waiting now, or forget it."""
+        """Replace mail wherever it is waiting, or forget it."""
         if mail is not None and mail.status is not MailStatus.WAITING:  # it is being taken, and this change ends that
             return
         if mail is not None and self._is_due(mail) and self.inboxes.amend(mail):

@@ -1,4 +1,4 @@
-"""Ways out for the agents of an embedded runtime."""
+"""Escapes for the agents of an embedded runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gatechart.values.lessons import NO_LESSONS, Lessons
 
 
 class StoredPast:
-    """What the store and the services of a runtime tell about an agent. Fulfils EscapeHost."""
+    """Facts about an agent from the store and the services of a runtime. Fulfils EscapeHost."""
 
     def __init__(self, core: Core) -> None:
         """Bind to a runtime."""

@@ -1,4 +1,4 @@
-"""The facts that are reported about a handoff, from a stored one, from a packet, or from what its agent remembers."""
+"""The facts that are reported about a handoff, from a stored handoff, a packet, or the memory of its agent."""
 
 from __future__ import annotations
 
@@ -52,28 +52,30 @@ def facts_of_packet(packet: Mapping[str, Any]) -> Facts:
     return Facts(*(str(packet.get(name, "")) for name in names))
 
 
-def facts_of_open(taken: OpenHandoff, turn: TurnRecord) -> Facts:
-    """Return the facts that the agent of the turn, which took the handoff, has."""
-    agent, source = turn.snapshot, taken.path[-1]["graph"] if taken.path else ""
-    return Facts(taken.id, taken.peer, source, agent.agent_id, agent.graph, taken.mode.value, taken.reason.value)
+def facts_of_open(handoff: OpenHandoff, turn: TurnRecord) -> Facts:
+    """Return the facts known to the agent of the turn, which took the handoff."""
+    agent, source = turn.snapshot, handoff.path[-1]["graph"] if handoff.path else ""
+    return Facts(
+        handoff.id, handoff.peer, source, agent.agent_id, agent.graph, handoff.mode.value, handoff.reason.value
+    )
 
 
 def taken_by(handoffs: Sequence[OpenHandoff], handoff: str) -> OpenHandoff | None:
-    """Return what an agent remembers of a handoff that it took; None if nothing."""
+    """Return the agent's own record of a handoff that it took; None if it has none."""
     return next((each for each in handoffs if each.id == handoff and each.side is Side.TOOK), None)
 
 
 def closes_loop(record: HandoffRecord) -> bool:
-    """Return whether the handoff as first requested would have closed a loop, and so was redirected or rejected."""
+    """Return whether the requested handoff would have closed a loop, and so was redirected or rejected."""
     attempts = record.packet.get("attempts")
     last = attempts[-1] if attempts else {}
     return last.get("handoff_id") == record.id and last.get("obstacle") == Obstacle.LOOP
 
 
 def latency_s(packet: Payload, now: datetime) -> float | None:
-    """Return the seconds since the offer; None if the packet, perhaps an older one, does not say."""
+    """Return the seconds since the offer; None if the packet, perhaps an older one, has no times."""
     try:
-        steps = [held[-1] for held in (packet["path"], packet["attempts"]) if held]
+        steps = [entries[-1] for entries in (packet["path"], packet["attempts"]) if entries]
         offered = max(datetime.fromisoformat(step["time"]) for step in steps)
         return max(0.0, (now - offered).total_seconds())
     except (LookupError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What becomes of mail: a turn decides, or the home where no turn can (offers without a place, choices, ways out)."""
+"""Decide mail by a turn, or at the agent's home where no turn can (full graphs, choices of targets, escapes)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ async def decide_mail(
     waiting: Collection[Mail],
     accept: Callable[[Mail], None],
 ) -> TurnRecord | Outcome:
-    """Return the turn of an event that came by mail, or its outcome if there is none. Commits only answers to senders.
+    """Return the turn of an event from mail, or its outcome if there is no turn. Commits only answers to senders.
 
-    number: the mail's. waiting: mail of the agent that is yet to be applied. accept: sends committed mail on.
+    number: the mail's. waiting: mail of the agent that is not yet applied. accept: delivers committed mail.
     """
     decided: TurnRecord | Outcome | Rejection | Void | None = None
     if event.sender in (before.agent_id, WATCHDOG_AGENT) or event.name.startswith(OFFERED):
@@ -50,9 +50,9 @@ async def decide_mail(
 async def _decide_with_home(
     core: Core, graph: AnyGraph, before: Snapshot, event: Event, waiting: Collection[Mail]
 ) -> TurnRecord | Outcome | Rejection | Void | None:
-    """Return what becomes of an event that only the agent's home can decide; None for others.
+    """Return the decision on an event that only the agent's home can decide; None for others.
 
-    waiting: mail of the agent that is yet to be applied.
+    waiting: mail of the agent that is not yet applied.
     """
     if event.sender is not None and event.name.startswith(OFFERED):
         return await no_place(core, graph, event)

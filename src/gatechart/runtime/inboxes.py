@@ -39,7 +39,7 @@ PAUSE_S: Final = 1.0
 
 
 class Inboxes:
-    """Delivers mail to agents, reading them from the store if they are not in memory.
+    """Delivers mail to agents, which it loads from the store if they are not in memory.
 
     Mail for an agent that does not exist yet, or whose graph is not registered, stays in the store until it can be
     collected.
@@ -48,13 +48,13 @@ class Inboxes:
     def __init__(
         self, core: Core, registry: Registry, directory: AgentDirectory, accept: Callable[[Mail], None]
     ) -> None:
-        """accept: sends mail that is due later to the timers, and other mail here."""
+        """accept: routes mail with a later due time to the timers, and other mail to `deliver`."""
         self._core = core
         self._registry = registry
         self._directory = directory
         self._accept = accept
         self._slots = directory.slots
-        self._unread: dict[AgentId, None] = {}  # agents with held mail, in the order in which to read them
+        self._unread: dict[AgentId, None] = {}  # agents with held mail, in reading order
         self._is_reading = True  # also True until recovery is complete, so that no read starts earlier
         self._collecting = asyncio.Lock()
 
@@ -87,7 +87,7 @@ class Inboxes:
                 assert_never(never)
 
     def expect(self, agent_id: AgentId) -> None:
-        """Take offers to an agent that a turn has just named: the store cannot know it, so it is not asked."""
+        """Accept offers to an agent that a turn has just named, without a read: the store cannot know it yet."""
         slot = self._slots.of(agent_id)
         if slot.state is SlotState.OPEN and self._directory.known(agent_id) is None:
             self._offer(agent_id, slot, deque())
@@ -104,14 +104,14 @@ class Inboxes:
     def _release(self, agent_id: AgentId, slot: AgentSlot) -> Sequence[Mail]:
         """Return the mail held for the agent, in order, and stop holding it.
 
-        A recovery holds mail without a due time first, then mail that became due.
+        A recovery first holds mail without a due time, then mail that became due.
         """
         self._unread.pop(agent_id, None)
         held, slot.held = slot.held, None
         return in_order(held) if held else ()
 
     def amend(self, mail: Mail) -> bool:
-        """Replace mail that was delivered but not taken yet; return False if it is not there."""
+        """Replace mail that was delivered but not taken yet; return False if there is none."""
         agent = self._directory.known(mail.recipient)
         return agent is not None and agent.amend(mail)
 
@@ -122,12 +122,12 @@ class Inboxes:
             agent.drop(is_over)
 
     def forget(self, agent_id: AgentId, *, had_timers: bool) -> None:
-        """Forget the mail of an erased agent. Mail accepted since the erasure is read from the store again."""
+        """Forget the mail of an erased agent. Mail accepted after the erasure is read from the store again."""
         slot = self._slots.of(agent_id)
         is_known = slot.waiting > 0
         if slot.late is None:
             slot.is_unhosted = False
-        else:  # a collection is under way and will find mail accepted since the erasure
+        else:  # a running collection will find mail accepted since the erasure
             slot.late.clear()
         self._release(agent_id, slot)
         slot.is_called = False
@@ -137,7 +137,7 @@ class Inboxes:
         self._slots.clear(agent_id)
 
     def hand_over(self, agent: LiveAgent) -> None:
-        """Give an agent that has come into memory its held mail, before anything else reaches it."""
+        """Pass an agent that was just loaded its held mail, before anything else reaches it."""
         agent_id = agent.snapshot.agent_id
         if not self._core.attends:
             self._call(agent_id)
@@ -147,9 +147,9 @@ class Inboxes:
                 agent.put(mail)
 
     def _call(self, agent_id: AgentId) -> None:
-        """Collect an agent's mail, once, in a runtime that attends to nothing else.
+        """Collect an agent's mail, once, in a runtime without background work.
 
-        The runtime has recovered nothing, so new mail must come after what waits in the store.
+        Such a runtime has recovered nothing, so new mail must follow the mail that waits in the store.
         """
         slot = self._slots.of(agent_id)
         if not slot.is_called:
@@ -185,23 +185,23 @@ class Inboxes:
         """Return all waiting mail of an agent by number, in the order accepted."""
         waiting: dict[int, Mail] = {}
         after, erasures = 0, self._core.erasures
-        while found := await self._core.ask(partial(self._core.store.mail, _waiting(agent_id, after))):
-            waiting |= {mail.number: mail for mail in found}
-            after = found[-1].number
+        while page := await self._core.ask(partial(self._core.store.mail, _waiting(agent_id, after))):
+            waiting |= {mail.number: mail for mail in page}
+            after = page[-1].number
         # An erasure while reading may have removed mail that was already read.
         return waiting if erasures == self._core.erasures else await self._waiting_for(agent_id)
 
     async def collect_all(self) -> None:
-        """Collect for every recipient that could not be served so far."""
+        """Collect the mail of every recipient that could not be hosted so far."""
         for agent_id in self._slots.unhosted():
             await self.collect(agent_id)
 
     async def recover(self) -> None:
-        """Deliver, in the order accepted, mail accepted earlier and not finished. It is held until `begin`."""
+        """Deliver mail that was accepted earlier and not finished, in the order accepted. It is held until `begin`."""
         after = 0
-        while found := await self._core.store.waiting(after=after, limit=PAGE):
-            after = found[-1].number
-            for mail in found:
+        while page := await self._core.store.waiting(after=after, limit=PAGE):
+            after = page[-1].number
+            for mail in page:
                 self.deliver(mail)
 
     def begin(self) -> None:
@@ -218,16 +218,16 @@ class Inboxes:
 
     async def _read_some(self, agent_ids: list[AgentId]) -> None:
         try:
-            hosted = await self._directory.get_many(agent_ids)  # referred to here, so that they stay in memory
+            hosted = await self._directory.get_many(agent_ids)  # this reference keeps them in memory
         except StoreCorruptError:
-            if len(agent_ids) > 1:  # it is unknown which one is damaged, and the others must not wait for it
+            if len(agent_ids) > 1:  # any of them may be damaged, and the others must not wait for it
                 for agent_id in agent_ids:
                     await self._read_some([agent_id])
                 return
             logger.exception("an agent with mail is damaged: %s", agent_ids[0], extra={"agent_id": agent_ids[0]})
             hosted = ()
         except OutsideError:
-            logger.exception("agents with mail cannot be read; it is tried again")
+            logger.exception("agents with mail cannot be read; retrying")
             await self._core.pause(PAUSE_S)
             return
         logger.debug("agents with mail were read", extra={"agents": len(hosted)})
@@ -239,7 +239,7 @@ class Inboxes:
             self._leave(agent_id, slot, self._release(agent_id, slot))
 
     def _leave(self, agent_id: AgentId, slot: AgentSlot, mails: Sequence[Mail]) -> None:
-        """Leave mail to the store until something can take it. An offer may create its agent, so it is taken now."""
+        """Leave mail in the store until a recipient can take it. An offer may create its agent, so it is taken now."""
         if any(map(is_about_handoff, mails)):
             self._offer(agent_id, slot, deque(mails))
         elif mails:
@@ -252,7 +252,7 @@ class Inboxes:
         self._core.spawn(self._bring_up(agent_id, mails), "offer a handoff to a new agent")
 
     async def _bring_up(self, agent_id: AgentId, mails: deque[Mail]) -> None:
-        """Take offers to an agent that does not exist yet, and give it the rest of its mail once it does.
+        """Take offers to an agent that does not exist yet; once it does, deliver the rest of its mail.
 
         mails: the slot's offered mail; more may arrive meanwhile.
         """
@@ -263,7 +263,7 @@ class Inboxes:
                 mail = mails.popleft()
                 if not is_about_handoff(mail) or await new.leaves(mail):
                     rest.append(mail)
-                elif not await take(new, mail):  # it is left to the next runtime, with all mail behind it
+                elif not await take(new, mail):  # the next runtime takes it, and all mail behind it
                     return
                 elif new.is_born or self._directory.known(agent_id) is None:
                     self._slots.finished(agent_id)
@@ -273,7 +273,7 @@ class Inboxes:
             self._end_offers(agent_id, [*rest, *mails])
 
     def _end_offers(self, agent_id: AgentId, rest: Sequence[Mail]) -> None:
-        """Deliver the rest of the mail to the new agent, or leave it to the store if there is none."""
+        """Deliver the rest of the mail to the new agent, or leave it in the store if there is none."""
         slot = self._slots.of(agent_id)
         slot.offered = None
         agent = self._directory.known(agent_id)
@@ -286,7 +286,7 @@ class Inboxes:
         self._slots.tidy(agent_id)
 
     def _trust_store(self, mails: Sequence[Mail]) -> None:
-        """Forget any doubt about mail that is left to the store: it is delivered only if it is found there."""
+        """Forget any doubt about mail that stays in the store: it is delivered only if it is found there."""
         self._core.doubted.difference_update(mail.number for mail in mails)
 
 
@@ -295,7 +295,7 @@ def _waiting(agent_id: AgentId, after: int) -> MailQuery:
 
 
 class NewAgent:
-    """Takes offers for an agent that begins with the offer it accepts. Fulfils Recipient."""
+    """Takes offers for an agent that starts with the offer it accepts. Fulfils Recipient."""
 
     def __init__(
         self,
@@ -324,7 +324,7 @@ class NewAgent:
         return self.is_born
 
     def passes(self, _mail: Mail) -> bool:
-        """See Recipient. Nobody defers an offer."""
+        """See Recipient. Offers are never deferred."""
         return False
 
     def holds(self, _mail: Mail) -> bool:
@@ -336,7 +336,7 @@ class NewAgent:
         return graph_offered(mail)
 
     def lose(self) -> None:
-        """See Recipient. Nobody waits for an agent that does not exist."""
+        """See Recipient. No caller waits for an agent that does not exist."""
 
     async def apply(self, mail: Mail, _dead: Mail | None) -> TurnRecord | None:
         """See Recipient. The mail is an offer, or its withdrawal."""
@@ -356,13 +356,13 @@ class NewAgent:
         return numbered
 
     async def _refresh(self, graph: AnyGraph, turn: TurnRecord) -> None:
-        """Settle whether a commit that raised has created the agent."""
+        """Determine whether a commit that raised has created the agent."""
         if await self.core.committer.is_written(turn):
             self._settle(graph, turn)
         self._in_doubt = None
 
     async def leaves(self, mail: Mail) -> bool:
-        """Return whether the mail is left to the agent, which accepted the handoff but cannot be hosted now."""
+        """Return whether to leave the mail to the agent, which accepted the handoff but cannot be hosted now."""
         if mail.event != WITHDRAWN:
             return False
         query = HandoffQuery(id=mail.payload.get("handoff", ""), status=HandoffStatus.ACCEPTED)
@@ -398,13 +398,13 @@ class NewAgent:
         full = await no_place(self.core, graph, event)
         if full is not None:
             return full
-        begun = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)
-        turn = await in_turn(graph, self._agent_id, event.name, begun, self.core.limits.turn_s)
+        starting = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)
+        turn = await in_turn(graph, self._agent_id, event.name, starting, self.core.limits.turn_s)
         return turn if isinstance(turn, Rejection) else (graph, turn)
 
     def _graph(self, packet: HandoffPacket) -> AnyGraph | Rejection:
         if not packet.is_new:
-            return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"there is no agent {self._agent_id!r} that could take it")
+            return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"there is no agent {self._agent_id!r} to take it")
         try:
             return self._registry.graph(packet.target_graph)
         except UnknownGraphError as error:

@@ -1,4 +1,4 @@
-"""Turns that callers decide for an agent between its events: a rollback, a handoff; each once, however often asked."""
+"""Turns that callers request between an agent's events: a rollback, a handoff; each once, even if repeated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gatechart.values.commits import TurnRecord
 async def decide_rollback(
     core: Core, graph: AnyGraph, now: Snapshot, version: int, reason: str, idempotency_key: str | None
 ) -> TurnRecord | Snapshot:
-    """Return the turn that rolls an agent back; its snapshot afterwards if an earlier call has done so.
+    """Return the turn that rolls an agent back, or its snapshot afterwards if an earlier call has done so.
 
     Raises RollbackError, OpenHandoffError and EventIdReusedError.
     """
@@ -38,13 +38,13 @@ async def decide_handoff(
 ) -> tuple[TurnRecord | None, str]:
     """Return the turn that offers a handoff, and the id of the request; no turn if an earlier call has offered it.
 
-    ask: calls `Turn.handoff`. Raises what that raises, EventIdReusedError, and EventRefusedError after the agent's end.
+    ask: calls `Turn.handoff`. Raises its exceptions, EventIdReusedError, and EventRefusedError after the agent's end.
     """
     event = Event(REQUESTED, {}, core.clock.now(), idempotency_key)
     done = await turn_of(core.store, now.agent_id, event)
     if done is not None:
         return None, await request_of(core.store, done)
-    made: list[str] = []
+    request_ids: list[str] = []
     with OpenTurn(now.agent_id):
-        turn = requested(graph, now, event, lambda turn: made.append(ask(turn)), core.services)
-    return turn, made[0]
+        turn = requested(graph, now, event, lambda turn: request_ids.append(ask(turn)), core.services)
+    return turn, request_ids[0]

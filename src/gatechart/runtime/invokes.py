@@ -1,4 +1,4 @@
-"""Invokes of active states: started after the commit that entered the state, cancelled when it is left."""
+"""Invokes of active states: started after the commit that entered the state, cancelled when the agent leaves it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ StreamKey: TypeAlias = tuple[AgentId, str]  # an agent, and the id of one of its
 
 
 class Invokes:
-    """Runs invocations, as many at once as the limits allow. Results are mail to their agents. Fulfils InvokeHost."""
+    """Runs invocations, up to the limit at once. Results are mail to their agents. Fulfils InvokeHost."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Invokes:
         accept: Callable[[Mail], None],
         live: Callable[[AgentId], Awaitable[LiveAgent]],
     ) -> None:
-        """Run the invocations of a runtime. accept: takes mail that is committed. live: returns an agent."""
+        """Run the invocations of a runtime. accept: takes committed mail. live: returns an agent."""
         self._core = core
         self._registry = registry
         self._accept = accept
         self._live = live
         self._slots = asyncio.Semaphore(core.limits.invokes)
         self._tasks: defaultdict[AgentId, dict[Invocation, asyncio.Task[None]]] = defaultdict(dict)
-        # those whose graph is not registered
+        # invocations whose graph is not registered
         self._unhosted: defaultdict[AgentId, dict[Invocation, ActiveInvocation]] = defaultdict(dict)
         self.streams: Feeds[StreamKey, Any] = Feeds(core.limits.feed)
         self._loop = asyncio.get_running_loop()
@@ -62,16 +62,16 @@ class Invokes:
     async def recover(self) -> None:
         """Restart the invocations that had not ended."""
         after = 0
-        while found := await self._core.store.running(after=after, limit=PAGE):
-            after = found[-1][0]
-            for _, running in found:
+        while page := await self._core.store.running(after=after, limit=PAGE):
+            after = page[-1][0]
+            for _, running in page:
                 self.begin(running)
 
     def begin(self, running: ActiveInvocation, *, is_new: bool = False) -> None:
         """Start an invocation, unless its graph is not registered: then it waits for the graph, or for a migration.
 
-        If this runtime is closing, or does not attend to agents, the next one starts it. If it is running, it goes on.
-        is_new: whether a turn that was just committed begins it, so that it has not run anywhere.
+        If this runtime is closing, or has no background work, the next one starts it. If it is running, it continues.
+        is_new: whether a turn that was just committed starts it, so that it has not run anywhere.
         """
         call = running.invocation
         if not self._core.is_open or not self._core.attends or call in self._tasks.get(call.agent_id, ()):
@@ -96,7 +96,7 @@ class Invokes:
                 self.begin(running)
 
     def end(self, agent_id: AgentId, state: StateName | None = None) -> None:
-        """Cancel the agent's invocations, either those of a state or all."""
+        """Cancel the agent's invocations, of one state or all."""
         for call in (*self._tasks.get(agent_id, ()), *self._unhosted.get(agent_id, ())):
             if state in (None, call.state):
                 self._cancel(call)
@@ -138,7 +138,7 @@ class Invokes:
         """See InvokeHost."""
         record = StepRecord(invocation, name, text, tuple(replaces), tells)
         verdict = await self._core.persist_mail(record, self._accept)
-        if verdict is Verdict.REPEATED:  # its answer was lost, or an earlier attempt is still running
+        if verdict is Verdict.REPEATED:  # an earlier verdict was lost, or an earlier attempt is still running
             return (await self.recorded(invocation)).get(name, text)
         if verdict is not Verdict.COMMITTED:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
@@ -197,7 +197,7 @@ class Invokes:
         if _loop_here() is self._loop:
             self.streams.publish(key, item)
         else:
-            with suppress(RuntimeError):  # the loop has ended, and with it all who watched
+            with suppress(RuntimeError):  # the loop has ended, and all its subscribers with it
                 self._loop.call_soon_threadsafe(self.streams.publish, key, item)
 
     @property
@@ -223,8 +223,8 @@ class Invokes:
         call = running.invocation
         try:
             graph = self._registry.version(running.graph, running.graph_version)
-            async with SharedPlace(self._slots) as place:
-                ended = await attempts(self, graph, running, place, is_new=is_new)
+            async with SharedPlace(self._slots) as slot:
+                ended = await attempts(self, graph, running, slot, is_new=is_new)
             try:
                 await self._report(call, ended)
             except UnwritableError as error:
@@ -234,11 +234,11 @@ class Invokes:
                     "invoke": call.invoke,
                     "problem": str(error),
                 }
-                text = "a result cannot be kept: %(invoke)s of agent %(agent_id)s, graph %(graph)s: %(problem)s"
+                text = "a result cannot be stored: %(invoke)s of agent %(agent_id)s, graph %(graph)s: %(problem)s"
                 logger.warning(text, facts, extra=facts)
                 await self._report(call, InvokeEnded("error", failure_payload(error, 1)))
         except InvocationOverError:
-            logger.debug("an invoke went on after its state had been left", extra={"agent_id": call.agent_id})
+            logger.debug("an invoke continued after its agent had left the state", extra={"agent_id": call.agent_id})
 
     async def _report(self, call: Invocation, ended: InvokeEnded) -> None:
         mail = report_mail(self.now(), call, ended.kind, ended.payload)
@@ -254,7 +254,7 @@ class Invokes:
             self.streams.end((call.agent_id, call.invoke))
 
     async def _limited(self, seconds: float, work: Coroutine[Any, Any, T], idleness: Idleness | None) -> T:
-        """Return the work's result. Work that goes on after its cancellation is not waited for."""
+        """Return the work's result. Work that continues after its cancellation is not awaited."""
         function, limit = self._core.attend(work), _ClockLimit(self._core, seconds)
         if idleness is not None:
             idleness.limit = limit
@@ -315,7 +315,7 @@ def _loop_here() -> asyncio.AbstractEventLoop | None:
 
 
 def _end_if_cancelled() -> None:
-    """Raise CancelledError if the invocation itself is being cancelled, and not only something its function awaited."""
+    """Raise CancelledError if the invocation itself is being cancelled, and not only a task that it awaited."""
     task = asyncio.current_task()
     if task is not None and task.cancelling() > 0:
         raise asyncio.CancelledError

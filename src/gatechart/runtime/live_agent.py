@@ -60,7 +60,7 @@ from gatechart.watchdog.troubles import UNDOES, Trouble
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Decided: TypeAlias = TurnRecord | Outcome  # an outcome where there is no turn
+Decided: TypeAlias = TurnRecord | Outcome  # an outcome if there is no turn
 
 
 class LiveAgent:
@@ -95,10 +95,10 @@ class LiveAgent:
         self.core = core
         self.graph = graph
         self.snapshot = snapshot
-        self.is_erased = False  # an agent started later under the same id is a different one
+        self.is_erased = False  # a later agent with the same id is a different one
         self._surroundings = surroundings
         self._applied = applied
-        self.may_have_dead_mail = applied is None  # as it may have come to memory with some
+        self.may_have_dead_mail = applied is None  # the agent may have been loaded with some
         self._in_doubt: TurnRecord | None = None  # a turn whose commit raised, so that the store must be asked
         self._queue: JobQueue | None = None  # created on first use, like the next one
         self._watchers: Watchers | None = None
@@ -112,7 +112,7 @@ class LiveAgent:
         return await self.happen(checked_event(event, payload, event_id, now))
 
     async def happen(self, event: Event) -> Outcome:
-        """Process an event, which may be one of the framework's own. Otherwise as `send`."""
+        """Process an event, possibly one of the framework's own. Otherwise as `send`."""
         try:
             if self._is_at_once:
                 decided = run_at_once(self._process(event))
@@ -125,12 +125,12 @@ class LiveAgent:
         return outcome if outcome.refusal is None else self._refused(outcome)
 
     async def choose(self, event: Event, call: Invocation) -> Outcome:
-        """Process an event of an invocation. Raises InvocationOverError if its state has been left."""
+        """Process an event of an invocation. Raises InvocationOverError if the agent has left its state."""
         decided = await self.run(lambda: self._process(event, call=call))
         return decided if isinstance(decided, Outcome) else decided.outcome
 
     async def answered(self, call: Invocation) -> Snapshot:
-        """Return the snapshot after all mail before. Raises InvocationOverError if the invocation's state was left."""
+        """Return the snapshot after all earlier mail. Raises InvocationOverError if the agent has left the state."""
         return await self.run(lambda: self._seen_by(call))
 
     async def _seen_by(self, call: Invocation) -> Snapshot:
@@ -155,7 +155,8 @@ class LiveAgent:
     def put(self, mail: Mail) -> None:
         """Queue mail after everything queued before, unless it is already there.
 
-        A choice is left to a host: who visits may know neither all graphs nor how their home chooses.
+        A choice of a target is left to a host: a runtime without background work may lack
+        graphs and the rules of the home.
         """
         if not self.core.attends and asks_for_choice(mail, mail.recipient):
             self.core.doubted.discard(mail.number)
@@ -173,7 +174,7 @@ class LiveAgent:
         return self._queue is not None and mail.number in self._queue.mail
 
     def amend(self, mail: Mail) -> bool:
-        """Replace mail in the queue; return False if it is not there."""
+        """Replace mail in the queue; return False if there is none."""
         if not self.holds(mail) or self._queue is None:
             return False
         self._queue.mail[mail.number] = mail
@@ -188,11 +189,11 @@ class LiveAgent:
                 self._finished(mail)
 
     def accept(self, mail: Mail) -> None:
-        """Send committed mail on to its recipient."""
+        """Deliver committed mail to its recipient."""
         self._surroundings.accept(mail)
 
     async def stop(self) -> Snapshot:
-        """End the agent in its current state, after the jobs before; its exit actions do not run."""
+        """End the agent in its current state, after all queued jobs; its exit actions do not run."""
         return await self.run(self._stop)
 
     async def rollback(self, version: int, reason: str, idempotency_key: str | None) -> Snapshot:
@@ -209,7 +210,7 @@ class LiveAgent:
         return await self.run(lambda: self._hand_on(ask, idempotency_key))
 
     async def erase(self) -> None:
-        """Delete the agent and its history, after the jobs before."""
+        """Delete the agent and its history, after all queued jobs."""
         await self.run(self._erase)
 
     async def accepts(self) -> Sequence[AcceptedEvent]:
@@ -221,8 +222,8 @@ class LiveAgent:
         """See Host."""
         self._admit_look("can")
         name = checked_name(event)
-        given = None if payload is None else plain_payload(payload, name)
-        return await possible_now(self.core, self.graph, self.snapshot, name, given)
+        content = None if payload is None else plain_payload(payload, name)
+        return await possible_now(self.core, self.graph, self.snapshot, name, content)
 
     async def history(self, *, after: int, limit: int | None) -> Sequence[HistoryEntry]:
         """See Host."""
@@ -243,7 +244,7 @@ class LiveAgent:
             return self.snapshot
         if self.snapshot.status is not Status.ACTIVE:
             raise ended_elsewhere(self.snapshot, awaited)
-        self.core.admit_watcher("until", "resume the agent again to see how far it is")
+        self.core.admit_watcher("until", "resume the agent again to see its progress")
         if self._watchers is None:
             self._watchers = Watchers()
         return await self._watchers.wait(self, awaited, timeout_s)
@@ -257,10 +258,10 @@ class LiveAgent:
         if not self.holds(mail):
             return None
         await self.refresh()
-        if not self.holds(mail):  # a turn whose commit was in doubt has applied it
+        if not self.holds(mail):  # a turn with a commit in doubt has applied it
             return None
         if mail.state is not None and (mail.state, mail.epoch) not in self.snapshot.entered:
-            await self.core.persist(MailEnd(mail.number))  # it died, its state was left, and then it was retried
+            await self.core.persist(MailEnd(mail.number))  # it died, the agent left its state, and then it was retried
             return None
         event = mail.happens(self.core.clock.now())
         if dead is not None:
@@ -277,7 +278,7 @@ class LiveAgent:
         is_new = not self.holds(mail)
         self._jobs().defer(mail, self, self._finished)
         self.core.deferring.add(self)
-        if is_new:  # after it is deferred, so that it is not queued behind later jobs
+        if is_new:  # wake after the mail is deferred, so that it precedes later jobs
             self.accept(mail)
 
     @property
@@ -296,7 +297,7 @@ class LiveAgent:
         self.may_have_dead_mail = True
 
     async def _note(self, event: Event, dead: Mail) -> TurnRecord | None:
-        """Process mail about a handoff that has failed in the chart, this time without the chart."""
+        """Process mail about a handoff, without the chart, after all attempts with the chart failed."""
         core = self.core
         turn = take_mail(self.graph, self.snapshot, event, core.services, core.packet_migrations, dead=dead)
         decided = await in_turn(self.graph, self.snapshot.agent_id, event.name, turn, core.limits.turn_s)
@@ -305,7 +306,7 @@ class LiveAgent:
                 await self._commit(decided, None if keeps(decided, dead) else dead.number)
             elif isinstance(decided, Rejection):
                 await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
-            elif await waits(core, dead):  # otherwise a turn whose commit was in doubt has noted it
+            elif await waits(core, dead):  # otherwise a turn with a commit in doubt has recorded it
                 await core.persist(MailEnd(dead.number))
         finally:
             self.lose()
@@ -315,7 +316,7 @@ class LiveAgent:
     async def _process(self, event: Event, consumes: int | None = None, call: Invocation | None = None) -> Decided:
         """Process the event now, and return its committed turn, or its outcome if there is none.
 
-        consumes: number of the mail that brought it. call: the invocation that it comes from.
+        consumes: number of the mail that carried it. call: the invocation that sent it.
         """
         if self.is_erased or self._in_doubt is not None or (self._queue is not None and self._queue.leaves_mail):
             await self.refresh()
@@ -339,7 +340,7 @@ class LiveAgent:
         return decided
 
     async def refresh(self) -> None:
-        """Read from the store whatever is in doubt in memory.
+        """Read the facts that are in doubt in memory from the store.
 
         Raises UnknownAgentError, and RuntimeClosedError after mail that is left to the next runtime.
         """
@@ -378,14 +379,14 @@ class LiveAgent:
         return self._jobs().run(job)
 
     async def _first_outcome(self, event: Event, event_id: str) -> Outcome | None:
-        """Return the outcome of the event when its id was applied; None if it was not."""
+        """Return the outcome of the event that was applied with this id; None if none was."""
         if not may_be_applied(self._applied, event_id):
             return None
         entry = await turn_of(self.core.store, self.snapshot.agent_id, event)
         return None if entry is None else entry.outcome.repeated()
 
     def _count(self, kind: Trouble, reason: str) -> None:
-        if not self.is_erased:  # while its sender waited
+        if not self.is_erased:  # it may be erased while its sender waited
             self.core.troubles.note(kind, self.snapshot.agent_id, reason, self.core.clock.now())
 
     def _refused(self, outcome: Outcome) -> Outcome:
@@ -396,7 +397,7 @@ class LiveAgent:
         return outcome
 
     async def _settle(self, turn: TurnRecord) -> bool:
-        """Read the store's snapshot, and carry out the turn if it was committed; return whether it was."""
+        """Read the store's snapshot, and carry out the turn if it was committed; return whether that is so."""
         self._applied = None  # another writer may have committed
         is_in = await self.core.committer.is_written(turn)
         self.see(await self.core.store.load(self.snapshot.agent_id))
@@ -406,10 +407,10 @@ class LiveAgent:
         return is_in
 
     async def _settle_later(self) -> None:
-        """Settle a doubtful turn once the store answers. The next job of this agent may be far away."""
+        """Settle a turn in doubt once the store answers. The next job of this agent may be far away."""
         try:
             await self.core.ask(lambda: self.run(self.refresh))
-        except (EventError, OutsideError):  # it was erased, or is left to the next runtime
+        except (EventError, OutsideError):  # it was erased, or the next runtime settles it
             logger.debug("a turn stays in doubt", extra={"agent_id": self.snapshot.agent_id}, exc_info=True)
 
     async def _stop(self) -> Snapshot:
@@ -449,9 +450,9 @@ class LiveAgent:
             await self._write(traced.numbered(self.core.number, consumes))
 
     async def _write(self, turn: TurnRecord) -> None:
-        self._in_doubt = turn  # before the commit: this task may be cancelled while it waits for the verdict
+        self._in_doubt = turn  # set early: this task may be cancelled while it waits for the verdict
         if turn.event.id is not None:
-            self._applied = with_id(self._applied, turn.event.id)  # before the commit, whose answer may be lost
+            self._applied = with_id(self._applied, turn.event.id)  # set early: the verdict may be lost
         seen = self.snapshot.version
         try:
             verdict = await self.core.committer.commit(turn)
@@ -475,7 +476,7 @@ class LiveAgent:
             self.core.publish(shown(entry_of(turn)), is_framework=self.graph.is_framework)
 
     def _admit_look(self, verb: str) -> None:
-        """Let a verb look at the agent that writes nothing. Raises as `Core.admit`, and UnknownAgentError."""
+        """Check that a read-only verb may look at the agent. Raises as `Core.admit`, and UnknownAgentError."""
         self.core.admit(verb, writes=False)
         self._check_stored()
 

@@ -1,4 +1,4 @@
-"""What operators do: migrate and prune all stored agents, fire timers, end invokes and handoffs, erase agents."""
+"""Operators' work: migrate and prune all stored agents, fire timers, end invokes and handoffs, erase agents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TOGETHER: Final = 100  # agents migrated concurrently, and so mostly in one comm
 
 
 class Maintenance:
-    """Maintenance that goes through the whole store in parts, yielding to other work in between."""
+    """Maintenance of the whole store in parts, yielding to other work in between."""
 
     def __init__(self, core: Core, registry: Registry, outside: Effects) -> None:
         self._core = core
@@ -55,10 +55,10 @@ class Maintenance:
         page = await self._core.store.find(Query(limit=PAGE))
         while True:
             for start in range(0, len(page.agents), TOGETHER):
-                some = page.agents[start : start + TOGETHER]
-                for each in await asyncio.gather(*(self._fate(snapshot, dry_run=dry_run) for snapshot in some)):
-                    if each is not None:
-                        yield each
+                batch = page.agents[start : start + TOGETHER]
+                for result in await asyncio.gather(*(self._fate(snapshot, dry_run=dry_run) for snapshot in batch)):
+                    if result is not None:
+                        yield result
             if page.next is None:
                 return
             page = await self._behind([snapshot.agent_id for snapshot in page.agents])
@@ -71,7 +71,7 @@ class Maintenance:
         return await self._core.store.find(Query(limit=PAGE))
 
     async def _fate(self, snapshot: Snapshot, *, dry_run: bool) -> Migrated | None:
-        """Migrate the agent and return the result; None if it has been erased meanwhile."""
+        """Migrate the agent and return the result; None if it was erased in the meantime."""
         if snapshot.status is Status.UNREADABLE:
             return _result(
                 snapshot, Fate.STUCK, snapshot.graph_version, problem="its row in the database cannot be read"
@@ -110,7 +110,7 @@ class Maintenance:
             self._core.admit("prune", writes=not dry_run)
 
     async def retain(self, retention: Retention) -> None:
-        """Delete what the rules no longer keep, again and again until the runtime closes."""
+        """Delete data that the rules no longer keep, repeatedly until the runtime closes."""
         with suppress(OwnershipLostError, RuntimeClosedError):
             while True:
                 pruning = retention.pruning(self._core.clock.now())
@@ -145,7 +145,7 @@ class Maintenance:
     def _forget(self, agent_id: AgentId) -> None:
         self._effects.forget(agent_id)
         agent = self._effects.directory.known(agent_id)
-        if agent is not None:  # it was resumed meanwhile
+        if agent is not None:  # a caller has resumed it
             agent.forget()
 
     async def _stop_unseen(self, agent_id: AgentId) -> None:
@@ -153,7 +153,7 @@ class Maintenance:
         try:
             snapshot = await self._core.store.load(agent_id)
         except StoreCorruptError:
-            logger.warning("an agent is erased that cannot be read", extra={"agent_id": agent_id})
+            logger.warning("erasing an agent that cannot be read", extra={"agent_id": agent_id})
             return
         if snapshot.status is Status.ACTIVE:
             turn = stopped(snapshot, self._core.clock.now()).numbered(self._core.number)
@@ -166,7 +166,7 @@ def _staying(snapshot: Snapshot, graph: AnyGraph) -> Migrated:
 
 
 def _moving(snapshot: Snapshot, graph: AnyGraph, turn: TurnRecord | None) -> Migrated:
-    """Return the result of a migration. turn: None if another call migrated the agent at the same moment."""
+    """Return the result of a migration. turn: None if a concurrent call migrated the agent."""
     if turn is None:
         return _result(snapshot, Fate.MIGRATES, graph.version)
     effects = turn.effects
@@ -202,7 +202,7 @@ async def fire_timer(core: Core, effects: Effects, number: int, reason: str) -> 
     fired = replace(timer, due=min(timer.due or core.clock.now(), core.clock.now()), operator_reason=why)
     change = core.persist(MailChange(fired), lambda: effects.amend(fired.recipient, number, fired))
     verdict = await _written(core, "fire_timer", change)
-    if verdict is not Verdict.COMMITTED:  # it was cancelled or applied meanwhile
+    if verdict is not Verdict.COMMITTED:  # it was cancelled or applied in the meantime
         raise NoTimerError(number)
     return fired
 
@@ -221,13 +221,13 @@ async def end_invoke(
     """End a running invoke with a result or an error. Raises NoInvokeError, PayloadError, FrameworkAgentError."""
     kind, payload = checked_ending(invoke, result, error)
     why, event_id = checked_operator_reason(reason), checked_id(idempotency_key)
-    check_open(await core.store.load(known_id(agent_id)))  # UnknownAgentError says more than that there is no invoke
+    check_open(await core.store.load(known_id(agent_id)))  # UnknownAgentError is more precise than NoInvokeError
     event = Event(f"{kind}.invoke.{invoke}", payload, core.clock.now(), event_id)
     if await _was_ended(core, agent_id, event):
         return Receipt(core.store.numbers(1), repeat=True)
     try:
         return await _end(core, effects, await _running(core, agent_id, invoke), event, kind, why)
-    except NoInvokeError:  # the same call, made twice at once, may have ended it
+    except NoInvokeError:  # a concurrent call with the same key may have ended it
         if await _was_ended(core, agent_id, event):
             return Receipt(core.store.numbers(1), repeat=True)
         raise
@@ -243,27 +243,27 @@ async def _end(core: Core, effects: Effects, call: Invocation, event: Event, kin
         effects.accept(mail)
 
     verdict = await _written(core, "end_invoke", core.persist_mail(Report(call, mail, ends=True), accept))
-    if verdict is not Verdict.COMMITTED:  # it ended, or its state was left, meanwhile
+    if verdict is not Verdict.COMMITTED:  # it ended, or the agent left its state, in the meantime
         raise NoInvokeError(call.agent_id, call.invoke, ())
     return Receipt(numbers[0])
 
 
 async def _timer(core: Core, number: int) -> Mail:
-    found = await core.store.mail(MailQuery(after=number - 1, limit=1)) if is_count(number) and number else ()
-    if not found or found[0].number != number or found[0].status is not MailStatus.WAITING or found[0].due is None:
+    page = await core.store.mail(MailQuery(after=number - 1, limit=1)) if is_count(number) and number else ()
+    if not page or page[0].number != number or page[0].status is not MailStatus.WAITING or page[0].due is None:
         raise NoTimerError(number)
-    return found[0]
+    return page[0]
 
 
 async def _running(core: Core, agent_id: AgentId, invoke: str) -> Invocation:
     """Return the running invocation. Invokes that are active together have different ids."""
-    found = [
+    running = [
         running.invocation for _, running in await core.store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
     ]
-    for call in found:
+    for call in running:
         if call.invoke == invoke:
             return call
-    raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in found))
+    raise NoInvokeError(agent_id, invoke, tuple(call.invoke for call in running))
 
 
 async def _was_ended(core: Core, agent_id: AgentId, event: Event) -> bool:
@@ -297,15 +297,15 @@ async def cancel_handoff(
     """Withdraw a handoff that is not over. Raises NoHandoffError, PayloadError."""
     store, key = core.store, checked_id(idempotency_key, "idempotency_key")
     reason, handoff_id = checked_operator_reason(reason), known_handoff(handoff_id)
-    found = await store.handoffs(HandoffQuery(id=handoff_id))
-    is_lost = not found or found[0].status is HandoffStatus.UNREADABLE
+    rows = await store.handoffs(HandoffQuery(id=handoff_id))
+    is_lost = not rows or rows[0].status is HandoffStatus.UNREADABLE
     if is_lost and await store.forget_handoff(handoff_id):
         return Receipt(0)
-    if not found or not is_open(found[0].status):
-        if found and key is not None and await is_withdrawn(store, found[0], reason, key):
+    if not rows or not is_open(rows[0].status):
+        if rows and key is not None and await is_withdrawn(store, rows[0], reason, key):
             return Receipt(store.numbers(1), repeat=True)
-        raise NoHandoffError(handoff_id, found[0].status.value if found else None)
-    is_choosing = found[0].status is HandoffStatus.CHOOSING
-    told = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
-    mail = Mail(0, found[0].target, WITHDRAWN, told, core.clock.now(), key, found[0].source)
+        raise NoHandoffError(handoff_id, rows[0].status.value if rows else None)
+    is_choosing = rows[0].status is HandoffStatus.CHOOSING
+    payload = withdrawal_of(handoff_id, is_choosing=is_choosing) | {"reason": reason}
+    mail = Mail(0, rows[0].target, WITHDRAWN, payload, core.clock.now(), key, rows[0].source)
     return await effects.posted.post(mail)

@@ -1,4 +1,4 @@
-"""Offers of handoffs on their way to agents: reserving a slot, answering, sending lost offers again."""
+"""Offers of handoffs on their way to agents: reserve a slot, answer, send lost offers again."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ async def with_transcripts_of(core: Core, graph: AnyGraph, turn: TurnRecord) -> 
 
 
 async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | None:
-    """Reserve a slot for the handoff; return a rejection if all are taken, or an operator closed the entry.
+    """Reserve a slot for the handoff; return a rejection if all are held, or an operator closed the entry.
 
-    The slot is one of the graph's, or of the entry of the directory that was chosen.
-    event: an agent's offer. Raises RuntimeClosedError if the runtime closes before that is known.
+    The slot belongs to the graph, or to the chosen entry of the directory.
+    event: an agent's offer. Raises RuntimeClosedError if the runtime closes before the store answers.
     """
     whose, most = graph.name, graph.accepts.capacity
     if core.entries is not None:
@@ -66,32 +66,32 @@ async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | Non
 
 
 async def answer(
-    core: Core, agent_id: AgentId, given: Rejection | Void, consumes: int, accept: Callable[[Mail], None]
+    core: Core, agent_id: AgentId, decision: Rejection | Void, consumes: int, accept: Callable[[Mail], None]
 ) -> None:
-    """End mail about a handoff without a turn, and tell the agent that asked. accept: takes the reply."""
-    if isinstance(given, Rejection):
+    """End mail about a handoff without a turn, and reply to the agent that asked. accept: takes the reply."""
+    if isinstance(decision, Rejection):
         now, start_ns = core.clock.now(), time_ns()
-        reply = Mail(0, given.asked_by, given.event, given.told, now, sender=agent_id)
-        verdict = await core.persist_mail(Answer(given.settle, now, consumes, reply), accept)
+        reply = Mail(0, decision.asked_by, decision.event, decision.told, now, sender=agent_id)
+        verdict = await core.persist_mail(Answer(decision.settle, now, consumes, reply), accept)
         if verdict is Verdict.COMMITTED:
-            await _tell(core, given, start_ns)
+            await _tell(core, decision, start_ns)
         if verdict is not Verdict.STALE:
             return
     await core.persist(MailEnd(consumes))
 
 
 async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> bool:
-    """Reject an offer whose every attempt failed, or every attempt at choosing its target.
+    """Reject an offer after every attempt failed, either to deliver it or to choose its target.
 
-    Return False if even that cannot be written.
+    Return False if even the rejection cannot be written.
     """
     event = mail.happens(core.clock.now())
     if asks_for_choice(mail, mail.recipient):
-        given = unchosen(event, core.packet_migrations, mail.reason)
+        decision = unchosen(event, core.packet_migrations, mail.reason)
     else:
-        given = rejected(event, core.packet_migrations, Obstacle.FAILURE, mail.reason)
+        decision = rejected(event, core.packet_migrations, Obstacle.FAILURE, mail.reason)
     try:
-        await answer(core, mail.recipient, given, mail.number, accept)
+        await answer(core, mail.recipient, decision, mail.number, accept)
     except UnwritableError:
         logger.exception("an offer cannot be rejected", extra={"agent_id": mail.recipient, "handoff": mail.id})
         return False
@@ -101,7 +101,7 @@ async def give_up(core: Core, mail: Mail, accept: Callable[[Mail], None]) -> boo
 async def erase(
     core: Core, agent_id: AgentId, stop: Callable[[], Awaitable[object]], accept: Callable[[Mail], None]
 ) -> None:
-    """Delete an agent after telling all agents that wait for it, including those that began to wait meanwhile.
+    """Delete an agent after notifying all agents that wait for it, including agents that started to wait meanwhile.
 
     stop: ends the agent, so that it takes no more mail. Raises RuntimeClosedError if the runtime closes first.
     """
@@ -129,25 +129,27 @@ async def _refuse_pending(core: Core, agent_id: AgentId, accept: Callable[[Mail]
 
 
 async def _refuse(core: Core, row: HandoffRecord, offer: Mail | None, accept: Callable[[Mail], None]) -> None:
-    """Reject an offer to an agent that is being erased. offer: its mail; None if that is gone."""
-    made = _offer_of(core, row)
-    mail = offer or replace(made, id=None)
+    """Reject an offer to an agent that is being erased. offer: its mail; None if that no longer exists."""
+    rebuilt = _offer_of(core, row)
+    mail = offer or replace(rebuilt, id=None)
     if offer is None:  # an answer must consume mail
         await core.persist(Posting(mail))
-    given = rejected(made.happens(made.accepted), core.packet_migrations, Obstacle.ENDED, "the agent was erased")
-    await answer(core, row.target, given, mail.number, accept)
+    decision = rejected(
+        rebuilt.happens(rebuilt.accepted), core.packet_migrations, Obstacle.ENDED, "the agent was erased"
+    )
+    await answer(core, row.target, decision, mail.number, accept)
 
 
 async def send_again(core: Core, accept: Callable[[Mail], None]) -> None:
-    """Send pending offers again if their mail is gone, also those that wait for a choice of their target.
+    """Send pending offers again if their mail is missing, also offers that wait for a choice of their target.
 
-    Offers whose mail still waits are not sent twice. Call it before any turn begins. Raises whatever the store raises.
+    Offers whose mail still waits are not sent twice. Call it before any turn starts. Raises the store's exceptions.
     """
     for status in (HandoffStatus.PENDING, HandoffStatus.CHOOSING):
         after = 0
-        while found := await core.store.handoffs(HandoffQuery(status=status, after=after, limit=PAGE)):
-            after = found[-1].number
-            await asyncio.gather(*(_send_again(core, each, accept) for each in found))
+        while page := await core.store.handoffs(HandoffQuery(status=status, after=after, limit=PAGE)):
+            after = page[-1].number
+            await asyncio.gather(*(_send_again(core, record, accept) for record in page))
 
 
 async def _send_again(core: Core, offered: HandoffRecord, accept: Callable[[Mail], None]) -> None:
@@ -165,26 +167,29 @@ def _offer_of(core: Core, offered: HandoffRecord) -> Mail:
 
 async def is_pending(core: Core, mail: Mail) -> bool:
     """Return whether the offer is still pending."""
-    found = await core.store.handoffs(HandoffQuery(id=mail.id))
-    return bool(found) and found[0].status is HandoffStatus.PENDING
+    page = await core.store.handoffs(HandoffQuery(id=mail.id))
+    return bool(page) and page[0].status is HandoffStatus.PENDING
 
 
 async def waits(core: Core, mail: Mail) -> bool:
     """Return whether the mail is still waiting in the store."""
-    found = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
-    return any(each.number == mail.number for each in found)
+    page = await core.store.mail(MailQuery(mail.recipient, MailStatus.WAITING, mail.number - 1, 1))
+    return any(candidate.number == mail.number for candidate in page)
 
 
-async def _tell(core: Core, given: Rejection, start_ns: int) -> None:
+async def _tell(core: Core, rejection: Rejection, start_ns: int) -> None:
     """Report an answered offer to telemetry, with facts from the store if the packet could not be read."""
-    obstacle, packet = given.told.get("obstacle", ""), given.told.get("packet", {"handoff_id": given.settle.handoff})
+    obstacle, packet = (
+        rejection.told.get("obstacle", ""),
+        rejection.told.get("packet", {"handoff_id": rejection.settle.handoff}),
+    )
     facts = facts_of_packet(packet)
     if obstacle in ("", Obstacle.UNREADABLE):
         try:
-            found = await core.store.handoffs(HandoffQuery(id=given.settle.handoff))
-        except OutsideError:  # it is reported with the known facts
-            logger.debug("a handoff could not be read", extra={"handoff": given.settle.handoff}, exc_info=True)
-            found = ()
-        if found:
-            facts, packet = facts_of_record(found[0]), found[0].packet
-    core.telemetry.answered(facts, given.settle, obstacle, packet, start_ns)
+            records = await core.store.handoffs(HandoffQuery(id=rejection.settle.handoff))
+        except OutsideError:  # the report has the known facts
+            logger.debug("a handoff could not be read", extra={"handoff": rejection.settle.handoff}, exc_info=True)
+            records = ()
+        if records:
+            facts, packet = facts_of_record(records[0]), records[0].packet
+    core.telemetry.answered(facts, rejection.settle, obstacle, packet, start_ns)

@@ -1,4 +1,4 @@
-"""Metrics and spans of handoffs, through whatever OpenTelemetry setup the application has.
+"""Metrics and spans of handoffs, through the application's own OpenTelemetry setup.
 
 Nothing is configured here. Without an SDK nothing is recorded, and packets carry no trace.
 """
@@ -74,13 +74,13 @@ def release() -> str:
 
 
 class Instruments:
-    """The metric instruments of handoffs. Created once per provider, because a provider may keep all it ever made."""
+    """The metric instruments of handoffs. Created once per provider, because a provider may keep all it created."""
 
     def __init__(self, meters: MeterProvider) -> None:
         meter = meters.get_meter("gatechart", release())
-        self.offers = meter.create_counter(f"{PREFIX}offers", "{handoff}", "Handoffs asked for")
+        self.offers = meter.create_counter(f"{PREFIX}offers", "{handoff}", "Handoffs offered")
         self.choices = meter.create_counter(f"{PREFIX}choices", "{handoff}", "Handoffs whose target was chosen")
-        self.ends = meter.create_counter(f"{PREFIX}ends", "{handoff}", "Handoffs that are over, by how they ended")
+        self.ends = meter.create_counter(f"{PREFIX}ends", "{handoff}", "Ended handoffs, by outcome")
         self.rejections = meter.create_counter(f"{PREFIX}rejections", "{handoff}", "Handoffs rejected, by obstacle")
         self.loops = meter.create_counter(f"{PREFIX}loops", "{loop}", "Loops detected")
         self.latency = meter.create_histogram(
@@ -90,13 +90,13 @@ class Instruments:
             "gatechart.watchdog.findings", "{finding}", "Findings of the watchdog, by kind"
         )
         self.open_findings = meter.create_up_down_counter(
-            "gatechart.watchdog.open", "{finding}", "Findings of the watchdog that last, by kind"
+            "gatechart.watchdog.open", "{finding}", "Open findings of the watchdog, by kind"
         )
-        self.escapes = meter.create_counter(f"{ESCAPES}attempts", "{attempt}", "Attempts of agents to get out")
+        self.escapes = meter.create_counter(f"{ESCAPES}attempts", "{attempt}", "Escape attempts of agents")
         self.hops = meter.create_histogram(
             f"{PREFIX}hops",
             "{hop}",
-            "How often the work had been handed on, this time included, when it was accepted",
+            "Number of handoffs of the work, this one included, at acceptance",
             explicit_bucket_boundaries_advisory=HOPS,
         )
 
@@ -105,14 +105,14 @@ instruments_of: Final = lru_cache(maxsize=4)(Instruments)
 
 
 class OpenTelemetry:
-    """Counts and traces one runtime's handoffs, with the providers that stand when it is made."""
+    """Counts and traces one runtime's handoffs, with the providers that are set when it is created."""
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer_provider().get_tracer("gatechart", release())
         self._count = instruments_of(metrics.get_meter_provider())
 
     def found(self, finding: HealthFinding, by: int) -> None:
-        """Count a finding that is new, by 1, or has ceased, by -1."""
+        """Count a new finding by 1, or a closed one by -1."""
         attributes = {
             "gatechart.watchdog.kind": finding.kind.value,
             "gatechart.watchdog.severity": finding.severity.value,
@@ -122,9 +122,9 @@ class OpenTelemetry:
             self._count.findings.add(by, attributes)
 
     def begin(self, turn: TurnRecord, consumes: int | None) -> Tracing:
-        """Start the spans of a turn about to be committed; its offers carry the trace context of theirs.
+        """Start the spans of a turn about to be committed; its offers carry the trace context of their spans.
 
-        consumes: the number of the mail that it applies.
+        consumes: the number of the mail that the turn applies.
         """
         accepts, offers, choice = _handoffs_of(turn) if turn.effects else (False, [], None)
         start_ns = time_ns() - turn.took_us * 1000
@@ -151,7 +151,7 @@ class OpenTelemetry:
 
     @staticmethod
     def as_the_caller(job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Coroutine[Any, Any, T]]:
-        """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
+        """Wrap the job so that it runs in the caller's trace context, in any task."""
         mine = get_current()
 
         async def run() -> T:
@@ -164,7 +164,7 @@ class OpenTelemetry:
         return run
 
     def escaped(self, turn: TurnRecord, attempt: Tried) -> None:
-        """Count and trace an attempt to get out."""
+        """Count and trace an escape attempt."""
         kinds = {f"{ESCAPES}signal": attempt.signal, f"{ESCAPES}strategy": attempt.strategy}
         kinds |= {f"{ESCAPES}graph": turn.snapshot.graph, f"{ESCAPES}reason": attempt.reason}
         self._count.escapes.add(1, kinds)
@@ -178,7 +178,7 @@ class OpenTelemetry:
         span.end(end_ns)
 
     def offered(self, facts: Facts, *, diverts_loop: bool) -> None:
-        """Count an offer. diverts_loop: whether it goes elsewhere than requested, because that would close a loop."""
+        """Count an offer. diverts_loop: whether its target was changed because the requested one would close a loop."""
         labels = _labels(facts)
         self._count.offers.add(1, labels)
         if diverts_loop:
@@ -189,7 +189,7 @@ class OpenTelemetry:
         self._count.choices.add(1, _labels(facts))
 
     def accepted(self, facts: Facts, hops: int, latency_s: float | None) -> None:
-        """Count an acceptance. latency_s: since the offer; None if it is not known."""
+        """Count an acceptance. latency_s: since the offer; None if unknown."""
         labels = _labels(facts)
         self._count.hops.record(hops, labels)
         if latency_s is not None:
@@ -205,9 +205,9 @@ class OpenTelemetry:
             self._count.loops.add(1, labels)
 
     def answered(self, facts: Facts, settle: ChangeHandoff, obstacle: str, packet: Payload, start_ns: int) -> None:
-        """Record the span of an answer that ended an offer without acceptance, or of a choice that matched nobody.
+        """Record the span of an answer that ended an offer without acceptance, or of a choice without a match.
 
-        obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
+        obstacle: the value of an Obstacle, or "". packet: the offered one. start_ns: when the answer started.
         """
         is_choice = settle.before is HandoffStatus.CHOOSING
         span = self._answer_span(packet, start_ns, "handoff.choose" if is_choice else "handoff.answer")
@@ -217,7 +217,7 @@ class OpenTelemetry:
         span.end()
 
     def _choice_span(self, choice: OfferChosen, start_ns: int) -> Span:
-        """Start the span of the turn that offers work to the target that was chosen, with a link to the wish for it."""
+        """Start the span of the turn that offers work to the chosen target, with a link to the request for a choice."""
         record = choice.handoff
         span = self._answer_span(record.packet, start_ns, "handoff.choose")
         if span.is_recording():
@@ -226,7 +226,7 @@ class OpenTelemetry:
         return span
 
     def _traced(self, offer: Offer, parent: Context | None, start_ns: int, spans: list[Span]) -> Offer:
-        """Start the offer's span and return the offer with its trace context; without any if nothing is traced."""
+        """Start the offer's span and return the offer with its trace context, or with none if nothing is traced."""
         record = offer.handoff
         span = self._tracer.start_span("handoff.offer", parent, SpanKind.PRODUCER, start_time=start_ns)
         if span.is_recording():
@@ -239,13 +239,13 @@ class OpenTelemetry:
         return replaced(offer, handoff=replaced(record, packet={**record.packet, "traceparent": traceparent}))
 
     def _answer_span(self, packet: Payload, start_ns: int, name: str = "handoff.answer") -> Span:
-        """Start the span of what follows an offer, with a link to the offer's span."""
+        """Start the span of a reaction to an offer, with a link to the offer's span."""
         links = _links(packet.get("traceparent"))
         return self._tracer.start_span(name, ROOT, SpanKind.CONSUMER, links=links, start_time=start_ns)
 
 
 def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer], OfferChosen | None]:
-    """Return whether the turn accepts a handoff, the turn's offers, and the offer to a target that was chosen."""
+    """Return whether the turn accepts a handoff, the turn's offers, and the offer to a chosen target."""
     accepts, offers, choice = False, [], None
     for effect in turn.effects:
         if isinstance(effect, Offer):
@@ -258,7 +258,7 @@ def _handoffs_of(turn: TurnRecord) -> tuple[bool, list[Offer], OfferChosen | Non
 
 
 def _labels(facts: Facts) -> dict[str, str]:
-    """Return the facts that label metrics: each has few values."""
+    """Return the facts with few values, as labels of metrics."""
     return {
         "gatechart.handoff.reason": facts.reason,
         "gatechart.handoff.source.graph": facts.source_graph,
@@ -274,8 +274,8 @@ def _attributes(facts: Facts) -> dict[str, str]:
 
 
 def _outcome(status: HandoffStatus, obstacle: str = "") -> dict[str, str]:
-    told = {f"{PREFIX}status": status.value}
-    return told | {f"{PREFIX}obstacle": obstacle} if obstacle else told
+    labels = {f"{PREFIX}status": status.value}
+    return labels | {f"{PREFIX}obstacle": obstacle} if obstacle else labels
 
 
 def _traceparent(span: Span) -> str:

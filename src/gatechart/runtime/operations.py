@@ -1,4 +1,4 @@
-"""What a runtime does for commands that name an agent, mail or a handoff by id, without a handle of the agent."""
+"""Commands of a runtime that name an agent, mail or a handoff by id, without a handle of the agent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Operations:
         self._entries = entries
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return its result. Raises what the verb raises."""
+        """Execute a command and return its result. Raises the verb's exceptions."""
         self._core.admit(command.verb, writes=command.writes)
         return await OPERATIONS[type(command)](self, command)
 
@@ -78,10 +78,10 @@ class Operations:
         store, agent_id = self._core.store, known_id(command.agent_id)
         check_open(await store.load(agent_id))
         entries = await store.journal(agent_id, command.journal)
-        record, gone = journal_cut(entries, command, command.idempotency_key or self._core.ids())
+        record, cut = journal_cut(entries, command, command.idempotency_key or self._core.ids())
         if record is not None:
             await self._core.persist(record)
-        return gone
+        return cut
 
     async def _stop(self, command: StopCommand) -> Snapshot:
         return await (await self._open(command.agent_id)).stop()
@@ -99,18 +99,18 @@ class Operations:
             check_open(agent.snapshot)
             await agent.erase()
             return
-        with suppress(StoreCorruptError):  # nothing but erasing helps then, whoever's agent it was
+        with suppress(StoreCorruptError):  # only an erasure helps then, whatever kind of agent it was
             for snapshot in await self._core.store.load_many([agent_id]):
                 check_open(snapshot)
-        agent = self._effects.directory.known(agent_id)  # which may have been resumed meanwhile
+        agent = self._effects.directory.known(agent_id)  # a caller may have resumed it
         await (self._maintenance.erase(agent_id) if agent is None else agent.erase())
 
     async def _mail(self, command: MailCommand) -> Sequence[Mail]:
         to = None if command.to is None else known_id(command.to)
         is_wanted = to is not None or bool(command.framework)
         query = MailQuery(to, command.status, command.after, command.limit, framework=is_wanted)
-        found = await self._core.store.mail(query)
-        return await shown_mail(self._core.store, self._registry, found, self._core.clock.now())
+        page = await self._core.store.mail(query)
+        return await shown_mail(self._core.store, self._registry, page, self._core.clock.now())
 
     async def _retry(self, command: RetryCommand) -> Mail:
         return await self._effects.posted.retry(command.number)
@@ -165,7 +165,7 @@ class Operations:
             await self._effects.inboxes.collect(agent_id)
 
     async def _breakers(self, command: BreakersCommand) -> Sequence[BreakerRecord]:
-        # Whoever only reads has none in memory.
+        # A reader has none in memory.
         known = await self._core.store.breakers() if self._core.read_only else self._core.breakers.records
         return breaker_page(known, command)
 

@@ -1,4 +1,4 @@
-"""The framework's agents on an embedded runtime, as the framework itself reaches them."""
+"""The framework's access to its own agents on an embedded runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to an agent now, with the room for deferred events that its stored mail leaves."""
+"""The events that an agent could take now, given the room for deferred events that its stored mail leaves."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gatechart.values.possibilities import AcceptedEvent
 async def accepted_now(core: Core, graph: AnyGraph, snapshot: Snapshot) -> Sequence[AcceptedEvent]:
     """Return the events that the agent could take or defer now. Raises as `accepted` does."""
     with OpenTurn(snapshot.agent_id):
-        found = accepted(graph, snapshot, core.clock.now())
-    return await _limited(core, graph, snapshot, *found)
+        answers = accepted(graph, snapshot, core.clock.now())
+    return await _limited(core, graph, snapshot, *answers)
 
 
 async def possible_now(
@@ -27,17 +27,19 @@ async def possible_now(
 ) -> AcceptedEvent:
     """Return the effect that an event would have now. payload: None if it is unknown. Raises as `possible` does."""
     with OpenTurn(snapshot.agent_id):
-        asked = possible(graph, snapshot, event, payload, core.clock.now())
-    (answer,) = await _limited(core, graph, snapshot, asked)
+        unlimited = possible(graph, snapshot, event, payload, core.clock.now())
+    (answer,) = await _limited(core, graph, snapshot, unlimited)
     return answer
 
 
-async def _limited(core: Core, graph: AnyGraph, snapshot: Snapshot, *asked: AcceptedEvent) -> tuple[AcceptedEvent, ...]:
+async def _limited(
+    core: Core, graph: AnyGraph, snapshot: Snapshot, *answers: AcceptedEvent
+) -> tuple[AcceptedEvent, ...]:
     """Return the answers, with deferred events refused if the agent cannot defer any more.
 
-    The store is asked, because a runtime that only reads has no queue.
+    The store is answers, because a runtime that only reads has no queue.
     """
-    if not any(each.deferred for each in asked):
-        return asked
+    if not any(answer.deferred for answer in answers):
+        return answers
     mail = await waiting_mail(core.store, snapshot.agent_id)
-    return asked if has_room(graph, snapshot, mail, core.clock.now()) else tuple(map(without_room, asked))
+    return answers if has_room(graph, snapshot, mail, core.clock.now()) else tuple(map(without_room, answers))

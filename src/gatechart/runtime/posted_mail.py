@@ -1,6 +1,6 @@
-"""Mail from outside turns: accepted within the limits, tried again, discarded.
+"""Mail from outside turns: accepted within the limits, retried, discarded.
 
-Two backlogs have limits of their own: mail for agents that may never exist, and mail for a distant moment.
+Two backlogs have separate limits: mail for agents that may never exist, and mail for a distant moment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHARE: Final = 20  # while there is no room, counting takes at most 1/20 of the
 class Room:
     """A limit on a backlog that costs each post only one addition.
 
-    The count is an upper bound: each post raises it, but not everything that leaves lowers it. When it reaches the
+    The count is an upper bound: each post raises it, but not all mail that leaves lowers it. When it reaches the
     limit, the store counts again. The store also makes the first count, so the bound holds after a restart, too.
     """
 
@@ -42,7 +42,7 @@ class Room:
         self._core = core
         self._backlog = backlog
         self._limit = limit
-        self._count: int | None = None  # upper bound on waiting mail and posts under way; None until first counted
+        self._count: int | None = None  # upper bound on waiting mail and open posts; None until first counted
         self._entered = 0  # posts so far
         self._under_way = 0  # posts that may not be committed yet
         self._was_full = False  # at the store's last count
@@ -50,13 +50,13 @@ class Room:
         self._counting = asyncio.Lock()
 
     async def is_there(self) -> bool:
-        """Return whether there is room, as far as is known. The store counts only if it has not just done so."""
+        """Return whether there is room, by the last count. The store counts again only if that is not recent."""
         await self._count_anew()
         return self._has_room()
 
     @asynccontextmanager
     async def kept(self, agent_id: AgentId) -> AsyncIterator[None]:
-        """Keep room for mail that is posted to the agent inside the context. Raises BacklogFullError."""
+        """Reserve room for mail that is posted to the agent inside the context. Raises BacklogFullError."""
         await self._count_anew(even_again=not self._was_full)
         if not self._has_room():
             raise BacklogFullError(agent_id, self._backlog.value, self._limit)
@@ -83,9 +83,9 @@ class Room:
             if self._has_room() or (began < self._count_again_at and not even_again):
                 return
             unseen = self._under_way - self._entered
-            found = await self._core.store.count(self._backlog, most=self._limit)
-            self._was_full = found >= self._limit
-            self._count = found + unseen + self._entered  # plus posts under way when the count began or entered since
+            count = await self._core.store.count(self._backlog, most=self._limit)
+            self._was_full = count >= self._limit
+            self._count = count + unseen + self._entered  # plus posts open at the start of the count, or since
             self._count_again_at = loop.time() + (loop.time() - began) * _SHARE
 
     def _has_room(self) -> bool:
@@ -93,7 +93,7 @@ class Room:
 
 
 class PostedMail:
-    """Accepts mail from outside turns, for agents in memory, in the store, or yet to come."""
+    """Accepts mail from outside turns, for agents in memory, in the store, or not yet created."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class PostedMail:
         accept: Callable[[Mail], None],
         deliver: Callable[[Mail], None],
     ) -> None:
-        """accept: sends mail that is due later to the timers, and other mail to its agent; deliver: all mail."""
+        """accept: routes mail with a later due time to the timers, other mail to its agent; deliver: all mail."""
         self._core = core
         self._directory = directory
         self._slots = directory.slots
@@ -114,7 +114,7 @@ class PostedMail:
     async def post(self, mail: Mail) -> Receipt:
         """Store the mail under the next number, and deliver it when it is due.
 
-        Raises InboxFullError, BacklogFullError, EventIdReusedError, and whatever the store raises.
+        Raises InboxFullError, BacklogFullError, EventIdReusedError, and the store's exceptions.
         """
         if mail.sender is not None or (mail.due is None and self._directory.known(mail.recipient) is not None):
             return await self._post_in_room(mail)
@@ -126,7 +126,7 @@ class PostedMail:
             return await self._post_in_room(mail)
 
     async def _may_be_unclaimed(self, agent_id: AgentId) -> bool:
-        """Return whether mail for the agent counts as unclaimed. The store is asked only if there may be no room."""
+        """Return whether mail for the agent counts as unclaimed. Reads the store only if there may be no room."""
         if self._directory.known(agent_id) is not None:
             return False
         return await self._unclaimed.is_there() or not await self._core.store.load_many([agent_id])
@@ -146,7 +146,7 @@ class PostedMail:
             verdict = await self._core.committer.commit(Posting(numbered), partial(self._accept, numbered))
         except NOBODY_CAN_WRITE:
             raise
-        except OutsideError:  # it may have been accepted, and then later mail must come after it
+        except OutsideError:  # the mail may have been accepted, and later mail must then follow it
             self._core.doubted.add(numbered.number)
             self._accept(numbered)
             raise
@@ -162,34 +162,34 @@ class PostedMail:
         self._slots.finished(mail.recipient)
 
     async def retry(self, number: int) -> Mail:
-        """Deliver refused or dead mail once more, or end the wait of failed mail before its next attempt.
+        """Deliver refused or dead mail once more, or retry failed mail without waiting any longer.
 
         Raises UnknownMailError, and EventIdReusedError if its id now belongs to another event.
         """
-        found = await self._numbered(number)
-        if found.status is MailStatus.WAITING:
-            return await self._lift(found)
-        if found.status is MailStatus.UNREADABLE:  # rewriting it would lose what can still be repaired by hand
+        mail_before = await self._numbered(number)
+        if mail_before.status is MailStatus.WAITING:
+            return await self._lift(mail_before)
+        if mail_before.status is MailStatus.UNREADABLE:  # rewriting it would lose data that can be repaired by hand
             raise UnknownMailError(number)
-        mail = replaced(found, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
+        mail = replaced(mail_before, status=MailStatus.WAITING, attempts=0, retry_at=None, reason="", due=None)
         verdict = await self._change(MailChange(mail), number, lambda: self._deliver(mail))
         _check_id(verdict, mail)
-        if verdict is Verdict.REPEATED:  # other mail has already brought its event to the agent
+        if verdict is Verdict.REPEATED:  # other mail has already delivered its event to the agent
             await self._change(MailEnd(number), number)
         return mail
 
     async def discard(self, number: int) -> Mail:
         """Forget refused, dead or unreadable mail. Raises UnknownMailError."""
-        found = await self._numbered(number)
-        if found.status is MailStatus.WAITING:
+        mail = await self._numbered(number)
+        if mail.status is MailStatus.WAITING:
             raise UnknownMailError(number)
         await self._change(MailEnd(number), number)
-        return found
+        return mail
 
-    async def _lift(self, found: Mail) -> Mail:
-        if found.retry_at is None:
-            raise UnknownMailError(found.number)
-        mail = replaced(found, retry_at=None)
+    async def _lift(self, failed: Mail) -> Mail:
+        if failed.retry_at is None:
+            raise UnknownMailError(failed.number)
+        mail = replaced(failed, retry_at=None)
         await self._change(MailChange(mail), mail.number, lambda: self._try_now(mail))
         return mail
 
@@ -199,7 +199,7 @@ class PostedMail:
         Mail that the agent holds without waiting is being tried right now.
         """
         agent = self._directory.known(mail.recipient)
-        if not self._core.lift(mail.number) and not (agent is not None and agent.holds(mail)):
+        if not self._core.retry_now(mail.number) and not (agent is not None and agent.holds(mail)):
             self._deliver(mail)
 
     async def _change(self, unit: Unit, number: int, then: Callable[[], None] = nothing) -> Verdict:
@@ -209,19 +209,19 @@ class PostedMail:
         return verdict
 
     async def _numbered(self, number: int) -> Mail:
-        found = await self._core.store.mail(MailQuery(after=number - 1, limit=1))
-        if not found or found[0].number != number:
+        page = await self._core.store.mail(MailQuery(after=number - 1, limit=1))
+        if not page or page[0].number != number:
             raise UnknownMailError(number)
-        return found[0]
+        return page[0]
 
 
-async def shown_mail(store: Store, registry: Registry, found: Sequence[Mail], now: datetime) -> Sequence[Mail]:
-    """Return mail as a list shows it: what is deferred says so."""
-    recipients = tuple({mail.recipient for mail in found if mail.status is MailStatus.WAITING})
+async def shown_mail(store: Store, registry: Registry, mails: Sequence[Mail], now: datetime) -> Sequence[Mail]:
+    """Return mail as listed for people, with deferred mail marked."""
+    recipients = tuple({mail.recipient for mail in mails if mail.status is MailStatus.WAITING})
     if not recipients or not any(graph.has_deferring for graph in registry.versions):
-        return found
+        return mails
     agents = {each.agent_id: each for each in await store.load_many(recipients)}
-    return [_shown(registry, agents.get(mail.recipient), mail, now) for mail in found]
+    return [_shown(registry, agents.get(mail.recipient), mail, now) for mail in mails]
 
 
 def _shown(registry: Registry, snapshot: Snapshot | None, mail: Mail, now: datetime) -> Mail:

@@ -37,7 +37,7 @@ class RequestServer:
     """Takes requests, executes each once, and answers it; requests of one asker run one after another.
 
     A command without an id runs under its request's id. If an owner dies with a request, the next owner can therefore
-    execute it again without repeating its effect. Requests are timed in real time, whatever clock the runtime has,
+    execute it again without repeating its effect. Requests are timed in real time, regardless of the runtime's clock,
     because their askers wait in real time.
     """
 
@@ -55,7 +55,7 @@ class RequestServer:
         self._task = start_task(self._run())
 
     def close(self) -> None:
-        """Take no more requests. Those already taken end with the runtime, or are left to the next one."""
+        """Take no more requests. Requests already taken end with the runtime, or are left to the next one."""
         if self._task is not None:
             self._task.cancel()
 
@@ -65,7 +65,7 @@ class RequestServer:
             await asyncio.wait((self._task,))
 
     async def _run(self) -> None:
-        """Take requests as they come. At first, and after an error, also take again those not answered yet."""
+        """Take requests as they arrive. At first, and after an error, also retake requests that were not answered."""
         again, failed = True, 0
         while True:
             try:
@@ -76,10 +76,10 @@ class RequestServer:
             except OwnershipLostError as error:
                 self._core.lose(error)
                 return
-            except Exception as error:  # on any error: nobody else takes the requests
+            except Exception as error:  # on any error: no other task takes the requests
                 failed += 1
                 facts = {"attempts": failed, "problem": str(error)}
-                text = "what is asked of the owner cannot be read, attempt %(attempts)d; it is tried again: %(problem)s"
+                text = "requests to the owner cannot be read (attempt %(attempts)d); retrying: %(problem)s"
                 logger.error(text, facts, extra=facts, exc_info=error if failed == 1 else None)  # noqa: TRY400
                 await asyncio.sleep(PAUSE_S)
                 again = True
@@ -91,7 +91,7 @@ class RequestServer:
         for request in await self._requests.take(now, limit=limit, again=again):
             if request.number in known:
                 continue
-            if again and request.until < now - GRACE:  # its asker was told that the result is unknown, and has gone on
+            if again and request.until < now - GRACE:  # its asker got an unknown result, and has continued
                 late = RequestLateError(request.id, (now - request.until).total_seconds())
                 await self._answer(request.number, _failed(request, late))
             else:

@@ -1,4 +1,4 @@
-"""The embedded runtime: starts agents, resumes them, and brings events to them."""
+"""The embedded runtime: starts agents, resumes them, and delivers events to them."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ class Runtime(AgentHome):
         self._examiner = Examiner(self, registry, core.store, core.clock.now, terms)
         self._effects = Effects(core, registry)
         self._starter = Starter(core, self._effects)
-        self._own = own = HostedOwnAgents(core, registry, self._effects, self._starter)
+        self._own = own_agents = HostedOwnAgents(core, registry, self._effects, self._starter)
         work = StoredWork(self, core.store)
         core.entries = self._directory = Directory(
             self,
-            own,
+            own_agents,
             registry,
             core.clock.now,
             work,
@@ -109,7 +109,7 @@ class Runtime(AgentHome):
             most_entries=core.limits.entries,
         )
         core.chooser = DirectoryChooser(self._directory, choosing)
-        core.lessons = LessonBook(self, own)
+        core.lessons = LessonBook(self, own_agents)
         self._maintenance = Maintenance(core, registry, self._effects)
         self._operations = Operations(core, registry, self._effects, self._maintenance, self._directory)
 
@@ -132,22 +132,22 @@ class Runtime(AgentHome):
         alerts: Alerts = NO_ALERTS,
         watchdog: Watchdog | None = None,
     ) -> AsyncIterator[Runtime]:
-        """Open a runtime on the store; it continues with work that was accepted and not finished before.
+        """Open a runtime on the store; it continues with work that was accepted earlier and not finished.
 
-        On exit, work under way gets `limits.close_s` to end; work that has not begun is kept for the next runtime.
+        On exit, running work gets `limits.close_s` to end; work that has not started is kept for the next runtime.
 
         store: a URL, by default `sqlite+aiosqlite:///agents.db` (a relative path starts in the working directory);
         `postgresql+asyncpg://user@host/database`; `memory:` to keep nothing; or a Store object. An empty database gets
         its tables.
         graphs: the graphs whose agents it hosts; of several versions of a graph, the one given last is the newest.
-        services: what actions and invokes need from outside, as `turn.services` and `work.services`.
+        services: external services for actions and invokes, available as `turn.services` and `work.services`.
         role: this process's role for the database, by default its owner; see `Role`.
-        packet_migrations: convert handoff packets made by older versions of gatechart.
-        tool_policies: policies for tool calls, by the tool's name, "*" for every tool; stronger than those of graphs.
-        retention: rules for old data, which the owner deletes as it goes; without it, all is kept until `prune`.
-        choosing: how it chooses whom work is handed to, where selections leave it open.
-        alerts: the sinks to which charts and the watchdog send alerts by name.
-        watchdog: what looks for what is wrong, every so often, while this process owns the database or stands by.
+        packet_migrations: convert handoff packets from older versions of gatechart.
+        tool_policies: policies for tool calls, by the tool's name, "*" for every tool; they precede policies of graphs.
+        retention: rules for old data, which the owner deletes as it runs; without it, all is kept until `prune`.
+        choosing: how to choose the recipient of work that a selection leaves open.
+        alerts: the named sinks for alerts from charts and the watchdog.
+        watchdog: periodic checks for problems, while this process owns the database or is a standby.
 
         Raises InvalidToolError if a tool with policies is unknown, InvalidChoosingError, StoreOwnedError if another
         runtime owns the database, and the fitting OutsideError if the database is missing, unreachable, locked,
@@ -198,7 +198,7 @@ class Runtime(AgentHome):
                     await server.end()
 
     def _look_after(self, retention: Retention | None, watchdog: Watchdog | None) -> None:
-        """Begin what the host of the agents does again and again."""
+        """Start the periodic work of a host: the watchdog and retention."""
         core = self._core
         if core.read_only or not core.attends:
             return
@@ -214,7 +214,7 @@ class Runtime(AgentHome):
         return self._registry.graphs
 
     def register(self, graph: AnyGraph) -> None:
-        """Add a graph, or another version of one, to those whose agents this runtime hosts.
+        """Add a graph, or another version of a hosted one; this runtime then hosts its agents.
 
         An agent keeps the version that it was started with while that version is registered; new agents get the
         version registered last. Raises DuplicateGraphError if this name and version is already registered, and
@@ -225,13 +225,13 @@ class Runtime(AgentHome):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this home of agents supports, compared with other homes."""
+        """The capabilities of this home of agents, compared with other homes."""
         is_durable = self._core.store.is_durable
         return Capabilities(home="a database" if is_durable else "memory", is_durable=is_durable)
 
     @property
     def pending_work(self) -> int:
-        """Number of pending turns, timers and invokes, including those that wait for the clock."""
+        """Number of pending turns, timers and invokes, including work that waits for the clock."""
         return self._core.pending_work
 
     @property
@@ -242,12 +242,12 @@ class Runtime(AgentHome):
     async def ownership_lost(self) -> OwnershipLostError:
         """Wait until another runtime takes over the database, and return the error that reports it.
 
-        Stop the host then: this runtime no longer does any work. A takeover is noticed within seconds.
+        Stop the host then: this runtime no longer does any work. It notices a takeover within seconds.
         """
         return await asyncio.shield(self._core.lost())
 
     async def execute(self, command: Command) -> Any:
-        """Execute a command and return its result. Raises what the verb raises."""
+        """Execute a command and return its result. Raises the verb's exceptions."""
         executor = _EXECUTORS.get(type(command))
         return await (self._operations.execute(command) if executor is None else executor(self, command))
 
@@ -300,7 +300,7 @@ class Runtime(AgentHome):
         return await self._effects.posted.post(mail)
 
     async def _check_posted(self, mail: Mail) -> None:
-        """Raise what `Registry.check_posted` raises, if the recipient exists and has not had the mail before."""
+        """Raise the exceptions of `Registry.check_posted`, if the recipient exists and has not had the mail before."""
         for snapshot in await self._stored(mail.recipient):
             try:
                 self._registry.check_posted(snapshot, mail.event, mail.payload)
@@ -316,7 +316,7 @@ class Runtime(AgentHome):
         check_not_framework(agent_id)
 
     async def _stored(self, agent_id: AgentId) -> Sequence[Snapshot]:
-        """Return the agent's newest snapshot, or nothing if there is no such agent."""
+        """Return the agent's newest snapshot, or an empty sequence if there is no such agent."""
         agent = self._effects.directory.known(agent_id)
         return (agent.snapshot,) if agent is not None else await self._core.store.load_many([agent_id])
 
@@ -373,11 +373,11 @@ class Runtime(AgentHome):
 
     @asynccontextmanager
     async def changes(self, *, framework: bool = False) -> AsyncIterator[Subscription[HistoryEntry]]:
-        """Subscribe to the turns of all agents as they are committed from now on, for dashboards and tests.
+        """Subscribe to the turns of all agents that are committed from now on, for dashboards and tests.
 
         `async with runtime.changes() as changes: async for entry in changes: ...`. A subscriber that falls too far
         behind loses turns and gets a FeedLaggedError.
-        framework: also the turns of the agents of gatechart itself, such as schedules.
+        framework: also the turns of gatechart's own agents, such as schedules.
         Raises ReadOnlyError: only the owner sees its commits.
         """
         self._core.admit_watcher("changes", "read the history of its agents, or watch where the owner runs")
@@ -406,8 +406,8 @@ class Runtime(AgentHome):
     async def migrate(self, *, dry_run: bool = False) -> AsyncIterator[Migrated]:
         """Migrate every stored agent to the registered graphs, in the order started, and yield each result.
 
-        An agent whose version is not registered is migrated to the newest. An agent that fits no version stays as it
-        was, and the others go on. dry_run: only report, which a runtime opened for reading can do, too.
+        An agent whose version is not registered is migrated to the newest. An agent that fits no version stays
+        unchanged, and the others continue. dry_run: only report, which a runtime opened for reading can do, too.
         """
         self._core.admit("migrate", writes=not dry_run)
         async for each in self._maintenance.migrate(dry_run=dry_run):
@@ -427,11 +427,11 @@ class Runtime(AgentHome):
     ) -> Forgotten:
         """Delete old data part by part, with turns in between, and return how much was deleted.
 
-        Ages are durations, such as "90d", or aware datetimes before which data may be deleted. The newest turn of an
-        agent always stays, and so do all turns from the oldest one whose event id must still be recognised.
+        Ages are durations, such as "90d", or aware datetimes; older data may be deleted. The newest turn of an agent
+        always stays, and so do all turns from the oldest one whose event id must still be recognised.
 
-        ended_before: erase agents whose last turn, in which they ended, is older.
-        status: erase only those with this status: done, failed or stopped.
+        ended_before: erase agents whose last turn, which ended them, is older.
+        status: erase only agents with this status: done, failed or stopped.
         turns_before: delete older turns of the other agents.
         keep_turns: keep this many newest turns of each agent and delete the others; with `turns_before`, turns that
         match either are deleted.

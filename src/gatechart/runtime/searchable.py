@@ -1,4 +1,4 @@
-"""Fields by which agents are found: declared as graphs are registered, and filled in the background."""
+"""Searchable fields of agents: declared as graphs are registered, and filled in the background."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH: Final = 500
 
 
 async def declare(core: Core, registry: Registry) -> None:
-    """Declare the searchable fields of the graphs. The owner begins to add the values of agents from before."""
+    """Declare the searchable fields of the graphs. The owner starts to add the values of existing agents."""
     if await core.store.declare(declared_in(registry)) and core.attends:
         core.attend(_fill(core), "fill searchable fields")
 

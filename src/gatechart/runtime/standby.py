@@ -1,4 +1,4 @@
-"""What a process does while it stands by for the owner of a database: it gives signs of life, and watches the hosts."""
+"""The work of a standby for the owner of a database: give signs of life, and watch the hosts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 async def standing_by(
     store: str | Store, role: Role, heart: Heart, watchdog: Watchdog | None, alerts: Alerts
 ) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Give signs of life as a standby, and look at the other hosts, until the function that it yields is awaited.
+    """Give signs of life as a standby, and watch the other hosts, until the yielded function is awaited.
 
-    In any other role nothing happens.
+    Any other role does nothing.
     """
     if role is not Role.STANDBY or not isinstance(store, str):
         yield _nothing
@@ -58,35 +58,35 @@ async def _stand_by(url: str, heart: Heart, watchdog: Watchdog | None, alerts: A
                 if watchdog is not None:
                     group.create_task(_watch(signs, watchdog, alerts))
         except* GatechartError:
-            logger.debug("a standby cannot reach the database; it tries again", exc_info=True)
+            logger.debug("a standby cannot reach the database; retrying", exc_info=True)
         await asyncio.sleep(heart.beat_s)
 
 
 async def _watch(signs: SignsOfLife, watchdog: Watchdog, alerts: Alerts) -> None:
-    """Look at the hosts again and again, and tell of those that give no sign of life, each once.
+    """Watch the hosts, and report each host without a sign of life once.
 
-    A standby cannot write, so the sinks are told directly: the owner, who could, may be who is silent.
+    A standby cannot write, so it alerts the sinks directly: the owner, who could write, may be the silent host.
     """
-    told: set[str] = set()
+    reported: set[str] = set()
     while True:
-        found = list(found_hosts(await signs.hosts(), watchdog.terms, datetime.now(UTC)))
-        for each in found:
-            if each.key not in told:
-                logger.warning("a standby found that %s", each.text, extra=each.document())
-                await _alert(each, watchdog, alerts)
-        told = {each.key for each in found}
+        findings = list(found_hosts(await signs.hosts(), watchdog.terms, datetime.now(UTC)))
+        for finding in findings:
+            if finding.key not in reported:
+                logger.warning("a standby findings that %s", finding.text, extra=finding.document())
+                await _alert(finding, watchdog, alerts)
+        reported = {finding.key for finding in findings}
         await asyncio.sleep(watchdog.every_s)
 
 
-async def _alert(found: HealthFinding, watchdog: Watchdog, alerts: Alerts) -> None:
+async def _alert(finding: HealthFinding, watchdog: Watchdog, alerts: Alerts) -> None:
     at = datetime.now(UTC)
     alert = AlertMessage(
-        f"standby:{found.key}", found.kind.value, found.text, at, found.severity, details=found.document()
+        f"standby:{finding.key}", finding.kind.value, finding.text, at, finding.severity, details=finding.document()
     )
     for name in watchdog.sinks:
         sink = alerts.sink(name)
         if sink is not None:
             try:
                 await sink.deliver(alert)
-            except Exception:  # of a sink, whatever it is
-                logger.warning("a standby could not tell sink %s", name, exc_info=True)
+            except Exception:  # any exception of a sink
+                logger.warning("a standby could not alert sink %s", name, exc_info=True)

@@ -28,7 +28,7 @@ class Starter:
     async def start(
         self, graph: AnyGraph, at: Name, payload: Any, agent_id: AgentId | None, idempotency_key: str | None
     ) -> LiveAgent:
-        """Start an agent, or return the one that the same key has started. Raises as `AgentHome.start`."""
+        """Start an agent, or return the one that was started with the same key. Raises as `AgentHome.start`."""
         entry = graph.entry_point(at)
         fitted = fit_payload(graph.name, entry, payload)
         agent_id = checked_id(agent_id) or checked_id(idempotency_key, "idempotency_key") or self._core.ids()
@@ -36,7 +36,7 @@ class Starter:
         event = Event(name, plain_payload(fitted, name), self._core.clock.now(), idempotency_key)
         if idempotency_key is not None and await turn_of(self._core.store, agent_id, event) is not None:
             return await self.resume(agent_id)
-        if not graph.is_framework:  # its ids have names in them that were checked, or are older
+        if not graph.is_framework:  # ids of the framework contain names that were checked, or are older
             checked_new_id(agent_id)
         if graph.runs_at_once and self._core.store.is_instant:
             return run_at_once(self._begin(graph, entry, fitted, agent_id, event))
@@ -52,7 +52,7 @@ class Starter:
         return agent
 
     async def resume(self, agent_id: AgentId) -> LiveAgent:
-        """Return an agent, with the mail that waited for it on its way. Raises as `AgentHome.resume`."""
+        """Return an agent, and deliver the mail that waited for it. Raises as `AgentHome.resume`."""
         agent = await self._effects.directory.get(agent_id)
         await self._effects.inboxes.collect(agent_id)
         return agent

@@ -1,4 +1,4 @@
-"""What is reported about handoffs: in logs, and as metrics and spans if opentelemetry-api is installed."""
+"""Reports about handoffs: in logs, and as metrics and spans if opentelemetry-api is installed."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ _PARTIES: Final = (
 
 
 class Telemetry:
-    """Telemetry of one runtime's handoffs. It reports only what was committed, except for failed spans.
+    """Telemetry of one runtime's handoffs. It reports only committed turns, except for failed spans.
 
-    A turn is reported at most once, and never if the process dies right after its commit.
+    A turn is reported at most once, and not at all if the process dies right after its commit.
     """
 
     begin: Callable[[TurnRecord, int | None], AbstractContextManager[TurnRecord]]
-    """Return the context of a turn's commit, which yields the turn to commit: its offers carry their trace.
+    """Return the context of a turn's commit, which yields the turn to commit, with the trace context in its offers.
 
     Called with the turn and the number of the mail that it applies.
     """
@@ -66,11 +66,11 @@ class Telemetry:
         self.begin = _untraced if self._open is None else self._open.begin
 
     def as_the_caller(self, job: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], Coroutine[Any, Any, T]]:
-        """Wrap the job so that it runs in the caller's trace context, whichever task runs it."""
+        """Wrap the job so that it runs in the caller's trace context, in any task."""
         return job if self._open is None else self._open.as_the_caller(job)
 
     def found(self, finding: HealthFinding, by: int) -> None:
-        """Count a finding of the watchdog that is new, by 1, or has ceased, by -1."""
+        """Count a new finding of the watchdog by 1, or a closed one by -1."""
         if self._open is not None:
             self._open.found(finding, by)
 
@@ -83,12 +83,12 @@ class Telemetry:
         elif effect.after is HandoffStatus.ACCEPTED:
             self._accepted(turn)
         else:
-            taken = turn.previous and taken_by(turn.previous.handoffs, effect.handoff)
-            facts = facts_of_open(taken, turn) if taken else facts_of_packet(turn.event.payload)
+            handoff = turn.previous and taken_by(turn.previous.handoffs, effect.handoff)
+            facts = facts_of_open(handoff, turn) if handoff else facts_of_packet(turn.event.payload)
             self._ended(facts, effect.after, effect.details)
 
     def escaped(self, turn: TurnRecord, attempt: Tried) -> None:
-        """Report an attempt of an agent to get out of what its signals noticed, in a committed turn."""
+        """Report an agent's attempt to escape from a problem that its signals found, in a committed turn."""
         if self._open is not None:
             self._open.escaped(turn, attempt)
         log_attempt(turn, attempt)
@@ -96,7 +96,7 @@ class Telemetry:
     def answered(self, facts: Facts, settle: ChangeHandoff, obstacle: str, packet: Payload, start_ns: int) -> None:
         """Report an offer that a committed answer ended without acceptance.
 
-        obstacle: the value of an Obstacle, or "". packet: as it was offered. start_ns: when the answer began.
+        obstacle: the value of an Obstacle, or "". packet: the offered one. start_ns: when the answer started.
         """
         if self._open is not None:
             self._open.answered(facts, settle, obstacle, packet, start_ns)
@@ -121,10 +121,10 @@ class Telemetry:
 
     def _accepted(self, turn: TurnRecord) -> None:
         packet = turn.event.payload
-        taken = taken_by(turn.snapshot.handoffs, packet.get("handoff_id", ""))
-        facts = facts_of_open(taken, turn) if taken else facts_of_packet(packet)
+        handoff = taken_by(turn.snapshot.handoffs, packet.get("handoff_id", ""))
+        facts = facts_of_open(handoff, turn) if handoff else facts_of_packet(packet)
         if self._open is not None:
-            path = taken.path if taken else packet.get("path")
+            path = handoff.path if handoff else packet.get("path")
             hops = len(path) if isinstance(path, Sequence) else 0
             self._open.accepted(facts, hops, latency_s(packet, turn.event.time))
         if _is_logged():
@@ -142,7 +142,7 @@ def _untraced(turn: TurnRecord, _consumes: int | None) -> AbstractContextManager
 
 
 def _open_telemetry() -> OpenTelemetry | None:
-    """Return what counts and traces handoffs; None if opentelemetry-api is not installed."""
+    """Return the counter and tracer of handoffs; None if opentelemetry-api is not installed."""
     try:
         from gatechart.runtime.open_telemetry import OpenTelemetry  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:

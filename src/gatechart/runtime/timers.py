@@ -1,4 +1,4 @@
-"""Timers and other mail with a due time. Mail that is due much later stays in the store alone."""
+"""Timers and other mail with a due time. Mail that is due much later stays only in the store."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gatechart.turn.mail import no_later
 from gatechart.values.mail import Mail
 from gatechart.values.names import AgentId
 
-Place: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order of delivery
+DueKey: TypeAlias = tuple[datetime, int]  # due time and number of mail: the order of delivery
 
-FIRST: Final[Place] = (datetime.min.replace(tzinfo=UTC), 0)
+FIRST: Final[DueKey] = (datetime.min.replace(tzinfo=UTC), 0)
 
 
 class Timers:
@@ -27,18 +27,18 @@ class Timers:
         self._core = core
         self._deliver = deliver
         self._most = core.limits.timers
-        self._places: list[Place] = []  # a heap, which may contain places of dropped or postponed mail
+        self._keys: list[DueKey] = []  # a heap, which may contain keys of dropped or postponed mail
         self._mail: dict[int, Mail] = {}
         self._of_agent: defaultdict[AgentId, set[int]] = defaultdict(set)
-        self._horizon: Place | None = None  # mail beyond it may be in the store alone; None: there is none
+        self._horizon: DueKey | None = None  # mail beyond it may be only in the store; None if there is none
         self._is_reading = False
         self._sleeper: asyncio.Task[None] | None = None
         self._wakes_at: datetime | None = None
 
     async def recover(self) -> None:
-        """Load mail from the store, and deliver in due order what became due meanwhile.
+        """Load mail from the store, and deliver mail that became due in the meantime, in due order.
 
-        Raises whatever the store raises, because the caller that opens the runtime must know.
+        Raises the store's exceptions, because the caller that opens the runtime must know.
         """
         self._take_over(await self._core.store.due(after=FIRST, limit=self._most))
         await self._work()
@@ -46,18 +46,18 @@ class Timers:
     def add(self, mail: Mail) -> None:
         """Add newly committed mail with a due time."""
         mail = no_later(mail, self._core.clock.now())
-        place = _place(mail)
+        key = _due_key(mail)
         # A read under way may miss this mail and then move the horizon past it, so the mail is kept meanwhile.
-        if self._horizon is not None and place > self._horizon and not self._is_reading:
+        if self._horizon is not None and key > self._horizon and not self._is_reading:
             return
-        self._keep(mail, place)
+        self._keep(mail, key)
         # Not during a read, which would then move the horizon past the mail dropped here.
         if len(self._mail) > 2 * self._most and not self._is_reading:
             self._shrink()
         self._set_alarm()
 
     def drop(self, agent_id: AgentId, is_over: Callable[[Mail], bool]) -> bool:
-        """Forget those of the agent's timers that are over; return whether there were any."""
+        """Forget the agent's timers that are over; return whether there were any."""
         over = [number for number in self._of_agent.get(agent_id, ()) if is_over(self._mail[number])]
         for number in over:
             self._forget(number)
@@ -66,7 +66,7 @@ class Timers:
         return bool(over)
 
     async def _work(self) -> None:
-        """Deliver what is due, and read more when little is left."""
+        """Deliver mail that is due, and read more when little is left."""
         while True:
             self._deliver_due()
             if self._horizon is None or self._is_reading or len(self._mail) > self._most // 2:
@@ -76,25 +76,25 @@ class Timers:
 
     def _deliver_due(self) -> None:
         now = self._core.clock.now()
-        while self._places and self._places[0][0] <= now:
-            place = heappop(self._places)
-            if self._stands(place):
-                mail = self._mail[place[1]]
+        while self._keys and self._keys[0][0] <= now:
+            key = heappop(self._keys)
+            if self._stands(key):
+                mail = self._mail[key[1]]
                 self._forget(mail.number)
                 self._deliver(mail)
 
-    async def _read_on(self, after: Place) -> None:
+    async def _read_on(self, after: DueKey) -> None:
         """Read the mail that is due next. The store leaves out mail cancelled meanwhile."""
         self._is_reading = True
         try:
-            found = await self._core.ask(partial(self._core.store.due, after=after, limit=self._most))
+            page = await self._core.ask(partial(self._core.store.due, after=after, limit=self._most))
         finally:
             self._is_reading = False
-        self._take_over(found)
+        self._take_over(page)
 
-    def _take_over(self, found: Sequence[Mail]) -> None:
-        self._keep_nearer(found)
-        self._horizon = _place(found[-1]) if len(found) == self._most else None
+    def _take_over(self, page: Sequence[Mail]) -> None:
+        self._keep_nearer(page)
+        self._horizon = _due_key(page[-1]) if len(page) == self._most else None
 
     def _set_alarm(self) -> None:
         """Sleep until the next mail is due."""
@@ -109,21 +109,21 @@ class Timers:
             self._sleeper = self._core.attend(self._sleep(next_due), "deliver what is due")
 
     def _next_due(self) -> datetime | None:
-        while self._places and not self._stands(self._places[0]):
-            heappop(self._places)
-        if self._places:
-            return self._places[0][0]
+        while self._keys and not self._stands(self._keys[0]):
+            heappop(self._keys)
+        if self._keys:
+            return self._keys[0][0]
         if self._horizon is None or self._is_reading:
             return None
-        return self._horizon[0]  # all mail in memory has been dropped; the store has mail from here on
+        return self._horizon[0]  # all mail in memory was dropped; the store has mail from here on
 
-    def _stands(self, place: Place) -> bool:
-        """Return whether the place has mail that was neither dropped nor postponed."""
-        mail = self._mail.get(place[1])
-        return mail is not None and mail.due == place[0]
+    def _stands(self, key: DueKey) -> bool:
+        """Return whether the key belongs to mail that was neither dropped nor postponed."""
+        mail = self._mail.get(key[1])
+        return mail is not None and mail.due == key[0]
 
     async def _sleep(self, due: datetime) -> None:
-        if not await self._core.comes(due):
+        if not await self._core.wait_until(due):
             self._keep_nearer(tuple(self._mail.values()))
         self._sleeper = None
         await self._work()
@@ -131,13 +131,13 @@ class Timers:
     def _keep_nearer(self, mails: Sequence[Mail]) -> None:
         """Keep mail. A handoff's next attempt is due no later than the longest wait of its fallbacks from now."""
         now = self._core.clock.now()
-        for mail in (no_later(each, now) for each in mails):
-            self._keep(mail, _place(mail))
+        for mail in (no_later(mail, now) for mail in mails):
+            self._keep(mail, _due_key(mail))
 
-    def _keep(self, mail: Mail, place: Place) -> None:
+    def _keep(self, mail: Mail, key: DueKey) -> None:
         known = self._mail.get(mail.number)
         if known is None or known.due != mail.due:
-            heappush(self._places, place)
+            heappush(self._keys, key)
         self._mail[mail.number] = mail
         self._of_agent[mail.recipient].add(mail.number)
 
@@ -149,16 +149,16 @@ class Timers:
             del self._of_agent[mail.recipient]
 
     def _shrink(self) -> None:
-        """Leave the mail that is due last to the store alone."""
-        first = nsmallest(self._most, map(_place, self._mail.values()))
+        """Leave the mail that is due last to the store."""
+        first = nsmallest(self._most, map(_due_key, self._mail.values()))
         self._horizon = first[-1] if self._horizon is None else min(self._horizon, first[-1])
         for number in self._mail.keys() - {number for _, number in first}:
             self._forget(number)
-        self._places = first
-        heapify(self._places)
+        self._keys = first
+        heapify(self._keys)
 
 
-def _place(mail: Mail) -> Place:
+def _due_key(mail: Mail) -> DueKey:
     if mail.due is None:
-        raise ValueError(f"mail {mail.number} is due at no time")
+        raise ValueError(f"mail {mail.number} has no due time")
     return (mail.due, mail.number)

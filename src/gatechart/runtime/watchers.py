@@ -1,4 +1,4 @@
-"""The callers that wait for states of an agent: woken when it gets there, and failed when it cannot any more."""
+"""The callers that wait for states of an agent: woken when it gets there, and failed when it no longer can."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Watchers:
         self._waiting: list[tuple[Awaited, asyncio.Future[Snapshot]]] = []
 
     async def wait(self, agent: Watched, awaited: Awaited, timeout_s: float | None) -> Snapshot:
-        """Return the first snapshot from now on in which the agent is there.
+        """Return the first snapshot from now on that shows the awaited state.
 
-        Raises NotReachedError after the timeout, which is by the runtime's clock, AgentEndedError, and DeadMailError
-        if mail to the agent is dead and nothing else is on its way.
+        Raises NotReachedError after the timeout, by the runtime's clock, AgentEndedError, and DeadMailError if mail to
+        the agent is dead and nothing else is pending.
         """
         reached: asyncio.Future[Snapshot] = asyncio.get_running_loop().create_future()
         watcher = (awaited, reached)
@@ -74,7 +74,7 @@ class Watchers:
             alarm = agent.core.alarm(timeout_s)
             alarm.add_done_callback(partial(_expire, agent, awaited, reached, timeout_s))
         try:
-            return await agent.core.called("until", reached)
+            return await agent.core.wait_for_caller("until", reached)
         finally:
             self._waiting.remove(watcher)
             if alarm is not None:
@@ -91,29 +91,29 @@ class Watchers:
                 reached.set_exception(ended_elsewhere(snapshot, awaited))
 
     def fail(self, error: Callable[[Awaited], Exception]) -> None:
-        """Fail all waiting callers. error: makes the error for a caller."""
+        """Fail all waiting callers. error: returns the error for a caller."""
         for awaited, reached in self._waiting:
             if not reached.done():
                 reached.set_exception(error(awaited))
 
     def look_for_dead_mail(self, agent: Watched) -> None:
-        """Begin to look, if there are callers, whether they wait in vain because of dead mail."""
+        """Check, if there are callers, whether they wait in vain because of dead mail."""
         if self._waiting and agent.may_have_dead_mail:
             agent.core.spawn(self._look(agent), "look for dead mail")
 
     async def _look(self, agent: Watched) -> None:
         agent_id = agent.snapshot.agent_id
-        agent.may_have_dead_mail = False  # before the store is asked, so that mail that dies meanwhile is not forgotten
+        agent.may_have_dead_mail = False  # before the read, so that mail that dies during it is not forgotten
         try:
             if await _mail(agent.core, agent_id, MailStatus.DEAD):
                 agent.may_have_dead_mail = True
-                await agent.run(lambda: self._tell(agent))  # as a job, so that nothing is under way meanwhile
-        except (EventError, OutsideError):  # it was erased, or the runtime closes
+                await agent.run(lambda: self._tell(agent))  # as a job, so that no other job is running
+        except (EventError, OutsideError):  # the agent was erased, or the runtime closes
             agent.may_have_dead_mail = True
-            logger.debug("dead mail was not looked for", extra={"agent_id": agent_id}, exc_info=True)
+            logger.debug("the search for dead mail failed", extra={"agent_id": agent_id}, exc_info=True)
 
     async def _tell(self, agent: Watched) -> None:
-        """Fail the callers if mail is dead and nothing else is on its way."""
+        """Fail the callers if mail is dead and nothing else is pending."""
         core, agent_id = agent.core, agent.snapshot.agent_id
         dead, waiting = await _mail(core, agent_id, MailStatus.DEAD), await _mail(core, agent_id, MailStatus.WAITING)
         fatal = fatal_mail(agent.graph, agent.snapshot, dead, waiting)

@@ -1,4 +1,4 @@
-"""Tests of what every store must do with circuit breakers."""
+"""Tests of a store's promises about circuit breakers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class BreakerContract:
     """The promises about circuit breakers."""
 
     async def test_a_breaker_is_kept_in_every_part(self, store: Store) -> None:
-        """`breakers` returns those that are not closed, by name, equal in every field."""
+        """`breakers` returns the breakers that are not closed, by name, equal in every field."""
         assert list(await store.breakers()) == []
         assert await verdicts(store, BreakerChange(ERP), BreakerChange(CRM)) == [COMMITTED, COMMITTED]
         assert list(await store.breakers()) == [CRM, ERP]
 
     async def test_the_last_change_of_a_breaker_counts(self, store: Store) -> None:
-        """A change replaces what is stored; of several in one commit, the last one is kept."""
+        """A change replaces the stored state; of several changes in one commit, the last one is kept."""
         trying = replace(CRM, state=BreakerState.HALF_OPEN, retry_at=None)
         assert await verdicts(store, BreakerChange(CRM)) == [COMMITTED]
         assert await verdicts(store, BreakerChange(trying)) == [COMMITTED]
@@ -37,7 +37,7 @@ class BreakerContract:
         assert list(await store.breakers()) == [again, ERP]
 
     async def test_a_closed_breaker_is_forgotten(self, store: Store) -> None:
-        """One that is closed is not listed, whether or not it was stored before."""
+        """A closed breaker is not listed, whether or not it was stored before."""
         await store.commit([BreakerChange(CRM), BreakerChange(ERP)])
         closed = [BreakerChange(replace(each, state=BreakerState.CLOSED)) for each in (CRM, replace(CRM, name="other"))]
         assert await verdicts(store, *closed) == [COMMITTED, COMMITTED]

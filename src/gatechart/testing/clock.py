@@ -13,7 +13,7 @@ from gatechart.values.delays import Delay, seconds_in
 @dataclass(frozen=True, order=True, slots=True)
 class _Sleeper:
     due: datetime
-    number: int  # of two with the same due time, the older wakes first
+    number: int  # with the same due time, the lower number wakes first
     woken: asyncio.Future[None] = field(compare=False)
 
 
@@ -54,7 +54,7 @@ class VirtualClock:
 
     @property
     def next_due(self) -> datetime | None:
-        """The next moment at which a sleeper is due; None if nobody sleeps."""
+        """The next moment when a sleeper is due; None if there is no sleeper."""
         return next((sleeper.due for sleeper in self._sleepers if not sleeper.woken.done()), None)
 
     @property

@@ -1,4 +1,4 @@
-"""The tests that every store must pass. Subclass StoreContract for your own store. Needs pytest and pytest-asyncio."""
+"""The tests that every store must pass. Subclass StoreContract for your store. Needs pytest and pytest-asyncio."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mail and effects built by hand, and queries for a store's pending work."""
+"""Hand-built mail and effects, and queries for a store's pending work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPEATED, REUSED = Verdict.REPEATED, Verdict.REUSED
 def letter(
     store: Store, recipient: str, event: str = "TOLD", payload: dict[str, Any] | None = None, **more: Any
 ) -> Mail:
-    """Build mail with the next number, as accepted from outside."""
+    """Build mail with the next number, as if accepted from outside."""
     return Mail(store.numbers(1), recipient, event, payload or {}, NOON, **more)
 
 
@@ -31,7 +31,7 @@ async def posted(store: Store, *letters: Mail) -> None:
 
 
 def acting(store: Store, turn: TurnRecord, *effects: Effect, consumes: Mail | None = None) -> TurnRecord:
-    """Add effects to a turn, with numbers for the mail among them."""
+    """Add effects to a turn, and number the mail among them."""
     number = None if consumes is None else consumes.number
     return replace(turn, effects=effects).numbered(partial(store.numbers, 1), number)
 

@@ -1,4 +1,4 @@
-"""Tests of what every store must do with handoffs."""
+"""Tests of a store's promises about handoffs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OFFER = f"{OFFERED}DOOR"
 
 
 class HandoffContract:
-    """The promises about handoffs: they are offered, accepted or answered once, found, and forgotten."""
+    """The promises about handoffs: each is offered, accepted or answered once, found, and forgotten."""
 
     async def test_an_offer_is_kept_as_it_was_made(self, store: Store) -> None:
         """Every part of a handoff comes back unchanged, with its number."""
@@ -59,12 +59,18 @@ class HandoffContract:
         assert 0 < first.number < second.number
 
     async def test_an_offer_is_accepted_with_its_mail(self, store: Store) -> None:
-        """The offer waits for its target under the handoff's id, and so does the mail about its deadline."""
+        """The offer waits for its target under the handoff's id, and the mail about its deadline waits, too."""
         turn = await offered(store, offer("1", deadline=LATER), replace(offer("2"), due=LATER))
         assert await kept(store) == list(turn.mail)
-        asked, late, again = await kept(store)
-        assert (asked.recipient, asked.event, asked.id, asked.due, asked.sender) == ("b", OFFER, "1", None, "a")
-        assert asked.payload == {"id": "1"}
+        offer_mail, late, again = await kept(store)
+        assert (offer_mail.recipient, offer_mail.event, offer_mail.id, offer_mail.due, offer_mail.sender) == (
+            "b",
+            OFFER,
+            "1",
+            None,
+            "a",
+        )
+        assert offer_mail.payload == {"id": "1"}
         assert (late.recipient, late.event, late.due, late.payload["expired"]) == ("b", WITHDRAWN, LATER, True)
         assert late.payload["handoff"] == "1"
         assert (again.event, again.due) == (OFFER, LATER)
@@ -90,9 +96,9 @@ class HandoffContract:
         await offered(store, offer("1"))
         turn = taking(store, "1", (await kept(store))[0])
         await commit_each(store, turn)
-        (found,) = await store.handoffs(HandoffQuery())
-        assert found.status is ACCEPTED
-        assert found.changes == (HandoffChange(PENDING, NOON), HandoffChange(ACCEPTED, turn.event.time, TEXT))
+        (handoff,) = await store.handoffs(HandoffQuery())
+        assert handoff.status is ACCEPTED
+        assert handoff.changes == (HandoffChange(PENDING, NOON), HandoffChange(ACCEPTED, turn.event.time, TEXT))
         assert [mail.event for mail in await kept(store)] == ["handoff.accepted"]
         assert (await store.load("b")).handoffs == turn.snapshot.handoffs
 
@@ -109,9 +115,9 @@ class HandoffContract:
             await commit_each(store, first)
             assert await verdicts(store, second) == [STALE]
         assert await store.load_many(["b", "c"]) == [first.snapshot]
-        assert [each.recipient for each in await kept(store)] == ["c", "a"]
-        (found,) = await store.handoffs(HandoffQuery())
-        assert len(found.changes) == 2
+        assert [mail.recipient for mail in await kept(store)] == ["c", "a"]
+        (handoff,) = await store.handoffs(HandoffQuery())
+        assert len(handoff.changes) == 2
 
     async def test_one_stale_settle_takes_the_whole_turn_with_it(self, store: Store) -> None:
         """A turn makes all of its changes to handoffs, or none."""
@@ -129,9 +135,9 @@ class HandoffContract:
         await offered(store, offer("1"))
         ends = settle("1", PENDING, ACCEPTED), ChangeHandoff("1", ACCEPTED, COMPLETED, "", {"sum": 0.1})
         await commit_each(store, acting(store, started("b"), *ends, consumes=(await kept(store))[0]))
-        (found,) = await store.handoffs(HandoffQuery())
-        assert [change.status for change in found.changes] == [PENDING, ACCEPTED, COMPLETED]
-        assert found.result == {"sum": 0.1}
+        (handoff,) = await store.handoffs(HandoffQuery())
+        assert [change.status for change in handoff.changes] == [PENDING, ACCEPTED, COMPLETED]
+        assert handoff.result == {"sum": 0.1}
 
     async def test_a_handoff_that_was_never_offered_is_not_taken(self, store: Store) -> None:
         """The turn is STALE, and so is an answer."""
@@ -149,11 +155,11 @@ class HandoffContract:
         assert await verdicts(store, first, second) == [COMMITTED, STALE]
         assert await verdicts(store, second) == [STALE]
         assert await kept(store) == [first.reply]
-        (found,) = await store.handoffs(HandoffQuery())
-        assert found.changes == (HandoffChange(PENDING, NOON), HandoffChange(REJECTED, LATER, "no"))
+        (handoff,) = await store.handoffs(HandoffQuery())
+        assert handoff.changes == (HandoffChange(PENDING, NOON), HandoffChange(REJECTED, LATER, "no"))
 
     async def test_an_answer_to_what_was_taken_meanwhile_is_stale(self, store: Store) -> None:
-        """Turns go before other units, and the waiting mail goes on waiting."""
+        """Turns go before other units, and the waiting mail keeps waiting."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         late = letter(store, "b", WITHDRAWN, {"handoff": "1"})
@@ -166,8 +172,8 @@ class HandoffContract:
         """Mail that no longer waits cannot be consumed."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
-        given = answer(store, "1", mail)
-        assert await verdicts(store, MailEnd(mail.number), given) == [COMMITTED, STALE]
+        rejection = answer(store, "1", mail)
+        assert await verdicts(store, MailEnd(mail.number), rejection) == [COMMITTED, STALE]
         assert await kept(store) == []
         assert await statuses(store) == [PENDING]
 
@@ -203,7 +209,7 @@ class HandoffContract:
         await offered(store, offer("1"), offer("2", request="1", target="c"), offer("3", target="c"))
         await offered(store, offer("4", source="d", target="a"), agent_id="d")
         await commit_each(store, taking(store, "3", next(each for each in await kept(store) if each.id == "3"), "c"))
-        asked: list[tuple[dict[str, Any], str]] = [
+        queries: list[tuple[dict[str, Any], str]] = [
             ({}, "1234"),
             ({"id": "2"}, "2"),
             ({"id": "9"}, ""),
@@ -217,7 +223,7 @@ class HandoffContract:
             ({"newest_first": True}, "4321"),
             ({"newest_first": True, "source": "a", "status": PENDING, "limit": 1}, "2"),
         ]
-        for query, ids in asked:
+        for query, ids in queries:
             assert await found_ids(store, HandoffQuery(**query)) == list(ids), query
         for newest_first, rest in ((False, ["3", "4"]), (True, ["2", "1"])):
             page = await store.handoffs(HandoffQuery(limit=2, newest_first=newest_first))
@@ -225,20 +231,20 @@ class HandoffContract:
             assert await found_ids(store, HandoffQuery(after=after, newest_first=newest_first)) == rest
 
     async def test_a_snapshot_holds_its_open_handoffs(self, store: Store) -> None:
-        """`load` and `snapshot_at` return each handoff as it was at the version, and none once there are none."""
+        """`load` and `snapshot_at` return the handoffs of the version, and none once there are none."""
         asked = OpenHandoff("1", Side.ASKED, "b", Mode.DELEGATE, 2, "0", ("A", "B"), is_accepted=True, invoke=TEXT)
         took = OpenHandoff("2", Side.TOOK, TEXT, Mode.TRANSFER, 1, is_new=True, path=({"agent": "x"},), session="s")
-        held = [(took,), (), (asked, took), (asked, took), (took,), ()]
-        turns = [with_open(started("a"), *held[0])]
-        for handoffs in held[1:]:
+        handoffs_by_version = [(took,), (), (asked, took), (asked, took), (took,), ()]
+        turns = [with_open(started("a"), *handoffs_by_version[0])]
+        for handoffs in handoffs_by_version[1:]:
             turns.append(with_open(going_on(turns[-1], "TOLD", context={"n": len(turns)}), *handoffs))
         await commit_each(store, *turns)
-        for version, handoffs in enumerate(held, start=1):
+        for version, handoffs in enumerate(handoffs_by_version, start=1):
             assert (await store.snapshot_at("a", version)).handoffs == handoffs
         assert (await store.load("a")).handoffs == ()
 
     async def test_what_is_left_of_a_pruned_history_still_holds_them(self, store: Store) -> None:
-        """Dropping turns takes away nothing that later turns need."""
+        """Dropping turns removes nothing that later turns need."""
         took = OpenHandoff("2", Side.TOOK, "b", Mode.TRANSFER, 1)
         turns = [with_open(started("a"), took)]
         for _ in range(4):
@@ -249,7 +255,7 @@ class HandoffContract:
             assert (await store.snapshot_at("a", version)).handoffs == (took,)
 
     async def test_an_erased_agent_takes_its_handoffs_along(self, store: Store) -> None:
-        """The handoffs that it asked for and those that it took are forgotten. Others stay."""
+        """The handoffs that it offered and accepted are forgotten. Others stay."""
         await offered(store, offer("1"), offer("2", target="c"))
         await offered(store, offer("3", source="d", target="a"), offer("4", source="d", target="c"), agent_id="d")
         assert await verdicts(store, answer(store, "3", (await kept(store, "a"))[0])) == [COMMITTED]
@@ -258,7 +264,7 @@ class HandoffContract:
         assert await verdicts(store, ReserveSlot("1", "g", 9), ReserveSlot("4", "g", 9)) == [STALE, COMMITTED]
 
     async def test_an_offer_of_an_erased_agent_is_not_taken(self, store: Store) -> None:
-        """The offer's mail may have been under way."""
+        """The offer's mail may still be on its way."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         await store.erase("a")
@@ -282,7 +288,7 @@ class HandoffContract:
 
     @pytest.mark.parametrize("together", [False, True])
     async def test_a_place_that_is_taken_and_given_back_at_once_is_free(self, store: Store, together: bool) -> None:
-        """An answer may be in the same commit as the reservation for it."""
+        """An answer may be in the same commit as its reservation."""
         await offered(store, offer("1"), offer("2"))
         units: Sequence[Unit] = [ReserveSlot("1", "g", 1), answer(store, "1", (await kept(store))[0])]
         if together:
@@ -293,9 +299,9 @@ class HandoffContract:
 
     async def test_an_agent_to_which_something_is_offered_is_not_erased(self, store: Store) -> None:
         """Nothing of the agent is forgotten, whatever its status, until the offer is answered."""
-        begun = started("b")
-        stopped = going_on(begun, "STOPPED", status=Status.STOPPED)
-        await commit_each(store, begun, stopped)
+        start = started("b")
+        stopped = going_on(start, "STOPPED", status=Status.STOPPED)
+        await commit_each(store, start, stopped)
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         assert not await store.erase("b")
@@ -310,8 +316,8 @@ class HandoffContract:
         self, store: Store, whose: str
     ) -> None:
         """Its last turn notifies the other agent."""
-        asked = OpenHandoff("1", Side.ASKED, "b", Mode.TRANSFER, 1)
-        source = asking(store, with_open(started("a"), asked), offer("1"))
+        asked_handoff = OpenHandoff("1", Side.ASKED, "b", Mode.TRANSFER, 1)
+        source = asking(store, with_open(started("a"), asked_handoff), offer("1"))
         await commit_each(store, source)
         target = taking(store, "1", (await kept(store))[0])
         await commit_each(store, target)
@@ -323,7 +329,7 @@ class HandoffContract:
         assert await store.erase(turn.snapshot.agent_id)
 
     async def test_a_pruning_leaves_who_has_a_part_in_an_open_handoff(self, store: Store) -> None:
-        """An agent that has handed on its work is pruned only when that work is done."""
+        """An agent that has handed its work on is pruned only after that work is done."""
         source = await offered(store, offer("1"))
         (mail,) = await kept(store)
         took = OpenHandoff("1", Side.TOOK, "a", Mode.TRANSFER, 1)
@@ -339,7 +345,7 @@ class HandoffContract:
             assert (await store.prune(pruning, dry_run=dry_run)).erased == ("a",)
 
     async def test_the_taker_of_an_erased_handoff_can_end_it(self, store: Store) -> None:
-        """There is no record left to update, and the turn is committed all the same."""
+        """No record is left to update, but the turn is committed nevertheless."""
         await offered(store, offer("1"))
         take = taking(store, "1", (await kept(store))[0])
         await commit_each(store, take)
@@ -350,7 +356,7 @@ class HandoffContract:
         assert await store.handoffs(HandoffQuery()) == []
 
     async def test_mail_under_the_id_of_an_offer_is_a_repeat(self, store: Store) -> None:
-        """An offer waits once, and does not come again after it was applied."""
+        """An offer waits once, and does not return after it was applied."""
         await offered(store, offer("1"))
         (mail,) = await kept(store)
         again = [Posting(letter(store, "b", OFFER, {"id": "1"}, id="1")) for _ in range(2)]
@@ -360,7 +366,7 @@ class HandoffContract:
 
 
 def offer(handoff_id: str, **more: Any) -> Offer:
-    """Build an offer of a handoff from `a` to `b`, made at noon."""
+    """Build an offer of a handoff from `a` to `b`, created at noon."""
     fields: dict[str, Any] = {
         "id": handoff_id,
         "request": handoff_id,
@@ -381,7 +387,7 @@ def offer(handoff_id: str, **more: Any) -> Offer:
 
 
 def asking(store: Store, turn: TurnRecord, *effects: Effect) -> TurnRecord:
-    """Add offers and other effects to a turn, with numbers for the mail among them."""
+    """Add offers and other effects to a turn, and number the mail among them."""
     return replace(turn, effects=effects).numbered(partial(store.numbers, 1))
 
 
@@ -400,8 +406,8 @@ def settle(handoff: str, before: HandoffStatus, after: HandoffStatus) -> ChangeH
 def taking(store: Store, handoff: str, mail: Mail, agent_id: str = "b") -> TurnRecord:
     """Build the turn that starts an agent and accepts the offer in this mail."""
     took = OpenHandoff(handoff, Side.TOOK, "a", Mode.TRANSFER, 1)
-    begun = with_open(started(agent_id, event_id=mail.id), took)
-    turn = replace(begun, event=replace(begun.event, name=mail.event, payload=mail.payload))
+    start = with_open(started(agent_id, event_id=mail.id), took)
+    turn = replace(start, event=replace(start.event, name=mail.event, payload=mail.payload))
     return acting(
         store,
         turn,
@@ -412,7 +418,7 @@ def taking(store: Store, handoff: str, mail: Mail, agent_id: str = "b") -> TurnR
 
 
 def with_open(turn: TurnRecord, *handoffs: OpenHandoff) -> TurnRecord:
-    """Build the turn that leaves its agent with these handoffs."""
+    """Build the turn that leaves these handoffs to its agent."""
     return replace(turn, snapshot=replace(turn.snapshot, handoffs=handoffs))
 
 
@@ -423,7 +429,7 @@ def answer(store: Store, handoff: str, mail: Mail) -> Answer:
 
 
 async def found_ids(store: Store, query: HandoffQuery) -> list[str]:
-    """Return the ids of the handoffs that a query finds, in order."""
+    """Return the ids of the handoffs that match a query, in order."""
     return [each.id for each in await store.handoffs(query)]
 
 

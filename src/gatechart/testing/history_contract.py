@@ -1,4 +1,4 @@
-"""Tests of what every store must do with the past: going back to it, and forgetting it."""
+"""Tests of a store's promises about the past: return to it, and forget it."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ class HistoryContract:
             first, "TOLD", context={"grew": [1], "grown": [[1], None], "shrunk": [1], "turned": [True, 2], "kept": [0]}
         )
         await commit_each(store, first, second, going_on(second, "TOLD"))
-        begun, told, nothing = await store.history("a")
-        assert begun.changed == {"grew": [], "grown": [[1]], "shrunk": [1, 2], "turned": [1], "kept": [0]}
-        assert (told.changed, told.appended) == (
+        start, grown, unchanged = await store.history("a")
+        assert start.changed == {"grew": [], "grown": [[1]], "shrunk": [1, 2], "turned": [1], "kept": [0]}
+        assert (grown.changed, grown.appended) == (
             {"shrunk": [1], "turned": [True, 2]},
             {"grew": (1,), "grown": (None,)},
         )
-        assert (begun.appended, nothing.changed, nothing.appended) == ({}, {}, {})
+        assert (start.appended, unchanged.changed, unchanged.appended) == ({}, {}, {})
 
     @pytest.mark.parametrize("seed", range(12))
     async def test_every_snapshot_of_a_life_can_be_had_again(self, store: Store, seed: int) -> None:
-        """`snapshot_at` returns for each version what `load` returned when that was the newest.
+        """`snapshot_at` returns for each version the snapshot that `load` returned when it was the newest.
 
-        It does so also for agents that change their graph version and fields, or have history states and parallel
-        regions. The history read entry by entry is the same as when read at once.
+        This includes agents that change their graph version and fields, or have history states and parallel
+        regions. The history read entry by entry equals the history read at once.
         """
         random = Random(seed)
         seen: dict[str, list[Snapshot]] = {"a": [], "b": []}
@@ -76,7 +76,7 @@ class HistoryContract:
                 assert await store.history(agent_id, after=entry.version - 1, limit=1) == [entry]
 
     async def test_a_large_text_is_had_again_as_it_was(self, store: Store) -> None:
-        """Any text and any number comes back from an earlier version."""
+        """Any text and any number is read back unchanged from an earlier version."""
         texts = ["", 'Grüße, 東京 🚪\u2028\x00\x7f"\\', "x" * 300_000]
         numbers = [0, -1, 2**53 + 1, 2**80, 0.1, -1.5e-300, 1e16, 1.0, True]
         turns = [started("a", context={"text": None, "number": None})]
@@ -88,7 +88,7 @@ class HistoryContract:
 
     @pytest.mark.parametrize("version", [-1, 0, 4, 99])
     async def test_a_version_that_never_was_is_named_with_those_that_were(self, store: Store, version: int) -> None:
-        """`snapshot_at` raises UnknownVersionError, which says which versions exist."""
+        """`snapshot_at` raises UnknownVersionError, which names the existing versions."""
         await lives(store, "ab", turns=3)
         with pytest.raises(UnknownVersionError, match="'a'; versions 1 to 3 are available") as caught:
             await store.snapshot_at("a", version)
@@ -111,20 +111,20 @@ class HistoryContract:
         all_turns = {agent_id: list(_life(agent_id, random, turns=12)) for agent_id in ("a", "b")}
         await commit_each(store, *(turn for turns in all_turns.values() for turn in turns))
         before = {agent_id: await store.history(agent_id) for agent_id in all_turns}
-        kept = min(max(keep, 1), 12)
-        assert await _pruned(store, replace(ALL_IDS_OUT, keep_turns=keep)) == ([], 2 * (12 - kept), 0)
+        count = min(max(keep, 1), 12)
+        assert await _pruned(store, replace(ALL_IDS_OUT, keep_turns=keep)) == ([], 2 * (12 - count), 0)
         for agent_id, turns in all_turns.items():
             assert await store.load(agent_id) == turns[-1].snapshot
-            assert await store.history(agent_id) == before[agent_id][-kept:]
+            assert await store.history(agent_id) == before[agent_id][-count:]
             assert await store.history(agent_id, after=11) == before[agent_id][-1:]
-            for turn in turns[-kept:]:
+            for turn in turns[-count:]:
                 assert await store.snapshot_at(agent_id, turn.snapshot.version) == turn.snapshot
-            for turn in turns[:-kept]:
-                with pytest.raises(UnknownVersionError, match=f"versions {13 - kept} to 12 are available"):
+            for turn in turns[:-count]:
+                with pytest.raises(UnknownVersionError, match=f"versions {13 - count} to 12 are available"):
                     await store.snapshot_at(agent_id, turn.snapshot.version)
 
     async def test_what_is_old_is_dropped(self, store: Store) -> None:
-        """`turns_before` drops older turns. If `keep_turns` is given, too, the one that drops more applies."""
+        """`turns_before` drops older turns. If `keep_turns` is given, too, the rule that drops more applies."""
         [turns] = await lives(store, "a", turns=9)
         assert await _pruned(store, replace(ALL_IDS_OUT, turns_before=turns[4].event.time)) == ([], 4, 0)
         assert [entry.version for entry in await store.history("a")] == [5, 6, 7, 8, 9]
@@ -171,7 +171,7 @@ class HistoryContract:
         assert await store.applied("a", "last") is not None
 
     async def test_agents_that_ended_long_ago_are_erased_whole(self, store: Store) -> None:
-        """`ended_before` erases agents that are done or stopped and whose last turn is older, but no active ones."""
+        """`ended_before` erases agents that are done or stopped and had their last turn before, but no active ones."""
         a, b, c, d = await _ended(store, "abcd")
         late = replace(a, event=replace(a.event, time=LATER))
         await commit_each(store, replace(going_on(late, "ENDED", status=Status.DONE), event=Event("X", {}, LATER)))
@@ -193,15 +193,15 @@ class HistoryContract:
             (Status.FAILED, ["g"]),
             (Status.DONE, ["a", "b"]),
         )
-        for status, gone in ways:
+        for status, erased in ways:
             pruning = replace(ALL_IDS_OUT, ended_before=LATER, status=status)
-            assert (await _pruned(store, pruning, dry_run=True))[0] == gone
-            assert (await _pruned(store, pruning))[0] == gone
+            assert (await _pruned(store, pruning, dry_run=True))[0] == erased
+            assert (await _pruned(store, pruning))[0] == erased
         assert await found(store) == ["d"]
 
     @pytest.mark.parametrize("limit", [1, 3, 9])
     async def test_a_dry_run_tells_what_a_pruning_forgets_and_forgets_nothing(self, store: Store, limit: int) -> None:
-        """All its parts together say what the pruning then forgets. Mail of erased agents is not counted."""
+        """All its parts together report the data to be forgotten. Mail of erased agents is not counted."""
         await lives(store, "uv", turns=9)
         await _ended(store, "abcdef")
         mails = [_mail(store, MailStatus.REFUSED, recipient=each) for each in "uuvvxabd"]
@@ -209,19 +209,19 @@ class HistoryContract:
         await store.commit([Posting(mail) for mail in (*mails, waiting)])
         pruning = replace(ALL_IDS_OUT, ended_before=LATER, keep_turns=4, mail_before=LATER)
         before = await _all(store), await store.mail(MailQuery())
-        told = await _pruned(store, pruning, limit, dry_run=True)
-        assert told == (["a", "b", "c", "f"], 10, 6)
+        forecast = await _pruned(store, pruning, limit, dry_run=True)
+        assert forecast == (["a", "b", "c", "f"], 10, 6)
         assert (await _all(store), await store.mail(MailQuery())) == before
         assert await store.applied("u", "u-1") is not None
-        assert await _pruned(store, pruning, limit) == told
+        assert await _pruned(store, pruning, limit) == forecast
         assert await found(store) == ["u", "v", "d", "e"]
 
     async def test_an_ended_agent_stays_until_its_ids_are_out_of_the_window(self, store: Store) -> None:
         """A repeat of an event that an ended agent applied is recognised for as long as any other."""
         _, b, *_ = await _ended(store, "abcd")
         inside = Pruning(ids_since=b.event.time, ended_before=LATER)
-        held = going_on(started("z"), "ENDED", status=Status.DONE, event_id="z-2")
-        await commit_each(store, started("z"), held)
+        ended = going_on(started("z"), "ENDED", status=Status.DONE, event_id="z-2")
+        await commit_each(store, started("z"), ended)
         assert (await _pruned(store, inside))[0] == ["a", "b", "c"]
         assert await store.applied("z", "z-2") is not None
         assert (await _pruned(store, replace(inside, ids_since=LATER)))[0] == ["z"]
@@ -236,7 +236,7 @@ class HistoryContract:
         assert await store.mail(MailQuery()) == [mail]
 
     async def test_old_mail_that_ended_is_forgotten(self, store: Store) -> None:
-        """`mail_before` forgets older mail that was refused or is dead. Waiting mail and ids in the window are kept."""
+        """`mail_before` forgets older mail that is refused or dead. Waiting mail and ids in the window are kept."""
         await lives(store, "a", turns=2)
         mails = [
             _mail(store, MailStatus.REFUSED),
@@ -253,7 +253,7 @@ class HistoryContract:
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
     async def test_a_pruning_goes_on_part_by_part(self, store: Store, limit: int) -> None:
-        """Every part says where the next one begins. In between, turns are committed and ids recognised."""
+        """Every part returns the start of the next one. In between, turns are committed and ids recognised."""
         await _ended(store, "abcdef")
         pruning = replace(ALL_IDS_OUT, ended_before=LATER, keep_turns=1)
         after, parts = 0, []
@@ -269,7 +269,7 @@ class HistoryContract:
         assert [len(await store.history(agent_id)) for agent_id in await found(store)] == [1] * (1 + len(parts))
 
     async def test_a_store_that_says_it_is_instant_never_suspends(self, store: Store) -> None:
-        """If `is_instant` holds, going back and forgetting also complete at their first step."""
+        """If `is_instant` holds, reading the past and forgetting also complete at their first step."""
         if not store.is_instant:
             pytest.skip("the store says that it may suspend")
         first = started("a")
@@ -280,7 +280,7 @@ class HistoryContract:
 
 
 def _life(agent_id: str, random: Random, turns: int = 40) -> list[TurnRecord]:
-    """Build an agent's turns with all kinds of changes: mostly small ones, growing lists, at times everything else."""
+    """Build an agent's turns with all kinds of changes: mostly small ones, growing lists, sometimes everything else."""
     context: dict[str, Any] = {"n": 0, "said": [], "note": None, "of": {"deep": [1]}}
     life = [started(agent_id, context=context)]
     while len(life) < turns:
@@ -293,7 +293,7 @@ def _life(agent_id: str, random: Random, turns: int = 40) -> list[TurnRecord]:
 
 
 def _changes(context: dict[str, Any], random: Random) -> dict[str, Any]:
-    said = [
+    messages = [
         *context["said"],
         *({"role": "user", "text": "é" * random.randrange(40)} for _ in range(random.randrange(3))),
     ]
@@ -301,8 +301,8 @@ def _changes(context: dict[str, Any], random: Random) -> dict[str, Any]:
         {},
         {"n": context["n"] + 1},
         {"n": random.choice([1, 1.0, True, None, "1"])},
-        {"said": said, "n": context["n"]},
-        {"said": said[1:]},
+        {"said": messages, "n": context["n"]},
+        {"said": messages[1:]},
         {"note": random.choice([None, [], [None], "x" * 900])},
         {"of": {"deep": [*context["of"]["deep"], 0.1]}},
     )
@@ -316,20 +316,22 @@ REFUSED: Final = TransferCount("A", 2, "done.invoke.search: ünï", "B", "the au
 
 def _moved(snapshot: Snapshot, random: Random) -> Snapshot:
     """Return the snapshot with another configuration and other remembered states."""
-    other: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if random.random() < 0.4:
-        other["configuration"] = random.choice([("A",), ("B",), ("LEFT", "RIGHT"), ("A", "B")])
+        changes["configuration"] = random.choice([("A",), ("B",), ("LEFT", "RIGHT"), ("A", "B")])
     if random.random() < 0.2:
-        other["memory"] = random.choice([(), (("PAST", ("LEFT", "RIGHT")),), (("PAST", ("A",)), ("É", ("B",)))])
+        changes["memory"] = random.choice([(), (("PAST", ("LEFT", "RIGHT")),), (("PAST", ("A",)), ("É", ("B",)))])
     if random.random() < 0.2:
-        other["entered"] = random.choice([(), (("A", snapshot.version),), (("A", 1), ("B", snapshot.version))])
+        changes["entered"] = random.choice([(), (("A", snapshot.version),), (("A", 1), ("B", snapshot.version))])
     if random.random() < 0.2:
-        other["transfers"] = random.choice([(), (TransferCount("A", snapshot.version),), (REFUSED, TransferCount("É"))])
+        changes["transfers"] = random.choice(
+            [(), (TransferCount("A", snapshot.version),), (REFUSED, TransferCount("É"))]
+        )
     if random.random() < 0.05:
-        other["graph_version"] = str(snapshot.version)
+        changes["graph_version"] = str(snapshot.version)
     if random.random() < 0.05:
-        other["fingerprint"] = f"{snapshot.version:032}"
-    return replace(snapshot, **other)
+        changes["fingerprint"] = f"{snapshot.version:032}"
+    return replace(snapshot, **changes)
 
 
 async def _ended(store: Store, names: str) -> list[TurnRecord]:
@@ -352,7 +354,7 @@ def _mail(store: Store, status: MailStatus, **other: Any) -> Mail:
 async def _pruned(
     store: Store, pruning: Pruning, limit: int = 2, *, dry_run: bool = False
 ) -> tuple[list[str], int, int]:
-    """Return what all parts of a pruning have forgotten, or would forget."""
+    """Return the data that all parts of a pruning have forgotten, or would forget."""
     parts: list[Pruned] = []
     after: int | None = 0
     while after is not None:

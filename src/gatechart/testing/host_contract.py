@@ -1,4 +1,4 @@
-"""Tests of what every store must do with signs of life of hosts."""
+"""Tests of a store's promises about signs of life of hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HostContract:
     """The promises about hosts."""
 
     async def test_a_host_is_kept_in_every_part(self, store: Store) -> None:
-        """`hosts` returns them in the order started, equal in every field."""
+        """`hosts` returns the hosts in the order started, equal in every field."""
         assert list(await store.hosts()) == []
         for host in (STANDBY, OWNER):
             await store.beat(host, forget_before=NOON)
@@ -43,7 +43,7 @@ class HostContract:
         assert list(await store.hosts()) == [STANDBY]
 
     async def test_hosts_that_were_not_seen_for_long_are_forgotten(self, store: Store) -> None:
-        """One that was seen at the very moment stays."""
+        """A host last seen exactly at the limit stays."""
         await store.beat(OWNER, forget_before=NOON)
         await store.beat(replace(STANDBY, seen=NOON + SECOND), forget_before=NOON)
         assert len(await store.hosts()) == 2
@@ -52,7 +52,7 @@ class HostContract:
         assert list(await store.hosts()) == [later]
 
     async def test_of_too_many_hosts_those_seen_last_are_kept(self, store: Store) -> None:
-        """So hosts that crash again and again do not fill the table."""
+        """So hosts that crash repeatedly do not fill the table."""
         for number in range(MOST_HOSTS + 3):
             host = replace(OWNER, id=f"host-{number:04}", seen=NOON + number * SECOND)
             await store.beat(host, forget_before=NOON)

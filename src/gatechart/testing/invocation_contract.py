@@ -1,4 +1,4 @@
-"""Tests of what every store must do with invocations and their steps."""
+"""Tests of a store's promises about invocations and their steps."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ TEXT = "Grüße, 東京 🚪 \\ \" ' % _ ; -- \r\n\t"
 
 
 class InvocationContract:
-    """The promises about the work that states have under way outside turns."""
+    """The promises about the work that states run outside turns."""
 
     async def test_an_invocation_begins_with_its_turn(self, store: Store) -> None:
-        """`running` returns everything needed to begin it again: graph, graph version, and the turn's own context."""
+        """`running` returns everything needed to restart it: graph, graph version, and the turn's own context."""
         first = await calling(store, "a", "f", "g", context={"text": TEXT})
         await commit_each(store, going_on(first, "TOLD", context={"text": ""}))
         expected = [ActiveInvocation(call_of(first, invoke), "g", "1", first.snapshot.context_text) for invoke in "fg"]
         assert await under_way(store) == expected
 
     async def test_an_invocation_goes_on_in_the_version_of_its_agent(self, store: Store) -> None:
-        """`running` returns the graph version that the agent has now, not the one in which the invocation began."""
+        """`running` returns the agent's current graph version, not the version when the invocation started."""
         first = await calling(store, "a", "f")
         after = going_on(first, "TOLD")
         await commit_each(store, replace(after, snapshot=replace(after.snapshot, graph_version="2")))
@@ -58,18 +58,18 @@ class InvocationContract:
         first, last = await store.running(after=0, limit=2), await store.running(after=0, limit=9)
         assert [running.invocation for _, running in first] == [call_of(turn, "f") for turn in turns[:2]]
         assert [running.invocation for _, running in last] == [call_of(turn, "f") for turn in turns]
-        [(place, rest)] = await store.running(after=first[-1][0], limit=9)
+        [(position, rest)] = await store.running(after=first[-1][0], limit=9)
         assert rest.invocation == call_of(turns[2], "f")
-        assert await store.running(after=place, limit=9) == []
+        assert await store.running(after=position, limit=9) == []
 
     async def test_the_invocations_of_one_agent_are_found(self, store: Store) -> None:
         """`running` returns an agent's own invocations in the order started, and none for an unknown agent."""
         first = await calling(store, "a", "f")
         await calling(store, "b", "g")
         await commit_each(store, acting(store, going_on(first, "TOLD"), StartInvoke("B", "h")))
-        own = await store.running(agent_id="a", after=0, limit=9)
-        assert [running.invocation.invoke for _, running in own] == ["f", "h"]
-        assert await store.running(agent_id="a", after=own[0][0], limit=9) == own[1:]
+        invocations = await store.running(agent_id="a", after=0, limit=9)
+        assert [running.invocation.invoke for _, running in invocations] == ["f", "h"]
+        assert await store.running(agent_id="a", after=invocations[0][0], limit=9) == invocations[1:]
         assert await store.running(agent_id="nobody", after=0, limit=9) == []
 
     async def test_a_turn_adopts_invocations_with_their_steps(self, store: Store) -> None:
@@ -100,7 +100,7 @@ class InvocationContract:
         assert await invoked(store) == ["f"]
 
     async def test_leaving_a_state_ends_its_invocations(self, store: Store) -> None:
-        """A Cancel ends the invocations of the state's earlier entries, with their steps, wherever it is listed."""
+        """A Cancel ends the invocations of the state's earlier entries, with their steps, in any order of effects."""
         first = await calling(store, "a", "f")
         other = await calling(store, "b", "f")
         inner = acting(store, going_on(first, "TOLD"), StartInvoke("B", "g"))
@@ -133,11 +133,11 @@ class InvocationContract:
         assert await store.steps(replace(call, agent_id="nobody")) == {}
 
     async def test_a_step_forgets_those_that_it_replaces(self, store: Store) -> None:
-        """The names that a StepRecord replaces are forgotten with its write, in its invocation only, and free again."""
+        """A StepRecord's write forgets the names that it replaces, in its invocation only, and frees them."""
         turn = await calling(store, "a", "f", "g")
         call, other = call_of(turn, "f"), call_of(turn, "g")
         assert (
-            await verdicts(store, *(StepRecord(each, name, "1") for each in (call, other) for name in "ab"))
+            await verdicts(store, *(StepRecord(invocation, name, "1") for invocation in (call, other) for name in "ab"))
             == [COMMITTED] * 4
         )
         last = StepRecord(call, "c", "2", replaces=("a", "unknown"))
@@ -191,7 +191,7 @@ class InvocationContract:
         assert await kept(store) == list(turn.mail)
 
     async def test_a_journal_outlives_its_invocations(self, store: Store) -> None:
-        """`journal` returns what every invocation of the agent wrote, in the order written, of this journal only."""
+        """`journal` returns the entries of all the agent's invocations, in the order written, of this journal only."""
         first = await calling(store, "a", "f")
         call = call_of(first, "f")
         early = JournalRecord(call, TEXT, TEXT, '{"n":1}'), JournalRecord(call, TEXT, "a", "2")
@@ -212,7 +212,7 @@ class InvocationContract:
         assert await store.journal("a", "j") == {"n": "1"}
 
     async def test_an_entry_is_written_once(self, store: Store) -> None:
-        """A second entry of the same name is REPEATED, also within one commit; the same name elsewhere is another."""
+        """A second entry of the same name is REPEATED, also within one commit. The name may be used elsewhere."""
         call = call_of(await calling(store, "a", "f"), "f")
         of_other = call_of(await calling(store, "b", "f"), "f")
         one, again = JournalRecord(call, "j", "n", "1"), JournalRecord(call, "j", "n", "2")
@@ -223,7 +223,7 @@ class InvocationContract:
         assert await store.steps(call) == {"n": "3"}
 
     async def test_an_entry_replaces_earlier_ones(self, store: Store) -> None:
-        """The names that a JournalRecord replaces are forgotten with its write, in its journal only."""
+        """A JournalRecord's write forgets the names that it replaces, in its journal only."""
         call = call_of(await calling(store, "a", "f"), "f")
         entries = [JournalRecord(call, journal, name, "1") for journal in "jk" for name in "abc"]
         assert await verdicts(store, *entries) == [COMMITTED] * 6
@@ -243,7 +243,9 @@ class InvocationContract:
         edited = JournalRecord(call, "j", "b", "2", replaces=("b", "c"))
         assert await verdicts(store, edited, replace(edited, entry="3", replaces=("b",))) == [COMMITTED] * 2
         assert list((await store.journal("a", "j")).items()) == [("a", "1"), ("b", "3")]
-        assert await verdicts(store, replace(edited, name="d", replaces=("d",))) == [COMMITTED]  # as it was not there
+        assert await verdicts(store, replace(edited, name="d", replaces=("d",))) == [
+            COMMITTED
+        ]  # there was no such entry
         assert list((await store.journal("a", "j")).items()) == [("a", "1"), ("b", "3"), ("d", "2")]
         assert await store.journal("a", "k") == {"a": "1", "b": "1", "c": "1"}
 
@@ -258,7 +260,7 @@ class InvocationContract:
         assert await store.journal("a", "j") == {}
 
     async def test_a_record_and_the_mail_that_it_tells_are_accepted_together(self, store: Store) -> None:
-        """The mail of a StepRecord or JournalRecord waits once it is COMMITTED. One that is not brings none."""
+        """The mail of a StepRecord or JournalRecord waits once the record is COMMITTED, and is dropped otherwise."""
         first = await calling(store, "a", "f", "g")
         call, over = call_of(first, "f"), replace(call_of(first, "f"), epoch=7)
         mails = [letter(store, "a", event) for event in ("ONE", "TWO", "AGAIN", "OVER")]
@@ -272,16 +274,16 @@ class InvocationContract:
         assert (await store.steps(call), await store.journal("a", "j")) == ({"s": "1"}, {"n": "1"})
 
     async def test_mail_that_a_record_tells_outlives_its_invocation(self, store: Store) -> None:
-        """Mail of a StepRecord waits though a report of the same commit ends the invocation, and its steps with it."""
+        """Mail of a StepRecord waits even if a report of the same commit ends the invocation, with its steps."""
         call = call_of(await calling(store, "a", "f"), "f")
-        told, end = letter(store, "a", "TOLD"), letter(store, "a", "DONE", state="A", epoch=1)
-        units = StepRecord(call, "s", "1", tells=told), Report(call, end, ends=True)
+        notice, end = letter(store, "a", "TOLD"), letter(store, "a", "DONE", state="A", epoch=1)
+        units = StepRecord(call, "s", "1", tells=notice), Report(call, end, ends=True)
         assert await verdicts(store, *units) == [COMMITTED, COMMITTED]
         assert await events(store) == ["TOLD", "DONE"]
         assert await store.steps(call) == {}
 
     async def test_an_erased_agent_has_no_journals(self, store: Store) -> None:
-        """`erase` forgets the agent's journals; a later agent of the same id begins without any."""
+        """`erase` forgets the agent's journals; a later agent with the same id starts without any."""
         for agent_id in "ab":
             call = call_of(await calling(store, agent_id, "f"), "f")
             assert await verdicts(store, JournalRecord(call, "j", "n", "1")) == [COMMITTED]

@@ -1,4 +1,4 @@
-"""Tests of what every store must do with mail."""
+"""Tests of a store's promises about mail."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DEAD, REFUSED, WAITING = MailStatus.DEAD, MailStatus.REFUSED, MailStatus.WAITING
 
 
 class MailContract:
-    """The promises about mail: what a commit accepts, changes and forgets, and in which order mail is found."""
+    """The promises about mail: a commit accepts, changes and forgets mail, and mail is found in a defined order."""
 
     async def test_numbers_go_up(self, store: Store) -> None:
-        """`numbers` returns the first of the numbers asked for, and never reserves one twice."""
+        """`numbers` returns the first of the requested numbers, and never reserves a number twice."""
         first, second, third = store.numbers(1), store.numbers(3), store.numbers(1)
         assert 0 < first < second < third - 2
 
@@ -67,7 +67,7 @@ class MailContract:
         assert await store.count(Backlog.UNCLAIMED, most=100) == 1
 
     async def test_what_a_turn_sends_is_accepted_with_it(self, store: Store) -> None:
-        """A committed turn's sends and timers are kept as its record lists them."""
+        """A committed turn's sends and timers are kept as listed in its record."""
         effects = (
             Send("b", "ASKED", {"n": 1}, "id"),
             minutes(5, state="A"),
@@ -132,21 +132,21 @@ class MailContract:
     async def test_mail_of_an_id_that_was_applied_is_not_accepted(self, store: Store, together: bool) -> None:
         """It is REPEATED or REUSED if the id was applied before or in this commit: turns go before other units."""
         first = started("a")
-        told = going_on(first, "TOLD", event_id="1", payload={"n": [1, {"m": 1.5}]})
+        turn = going_on(first, "TOLD", event_id="1", payload={"n": [1, {"m": 1.5}]})
         same = Posting(letter(store, "a", "TOLD", {"n": [1, {"m": 1.5}]}, id="1"))
         other = Posting(letter(store, "a", "TOLD", {"n": 1}, id="1"))
         empty = Posting(letter(store, "a", "TOLD", id="1"))
         await commit_each(store, first)
         if together:
-            assert await verdicts(store, same, other, told, empty) == [REPEATED, REUSED, COMMITTED, REUSED]
+            assert await verdicts(store, same, other, turn, empty) == [REPEATED, REUSED, COMMITTED, REUSED]
         else:
-            await commit_each(store, told)
+            await commit_each(store, turn)
             assert await verdicts(store, same, other, empty) == [REPEATED, REUSED, REUSED]
         assert await kept(store) == []
 
     async def test_an_id_is_free_once_its_mail_is_refused_dead_or_forgotten(self, store: Store) -> None:
-        """Only mail that waits or was applied blocks an id, and each unit sees what those before it did."""
-        one, two, three = (letter(store, "a", id=each) for each in "123")
+        """Only mail that waits or was applied blocks an id, and each unit sees the effects of the units before it."""
+        one, two, three = (letter(store, "a", id=mail_id) for mail_id in "123")
         again = [Posting(letter(store, "a", "ASKED", id=each)) for each in "123"]
         await posted(store, one, two, three)
         ends = MailChange(replace(one, status=REFUSED)), MailChange(replace(two, status=DEAD)), MailEnd(three.number)
@@ -168,7 +168,7 @@ class MailContract:
         assert [(mail.event, mail.id) for mail in await kept(store)] == [("TOLD", "1"), ("ASKED", "2"), ("LAST", None)]
 
     async def test_what_a_turn_sends_under_the_id_of_something_else_is_kept_as_refused(self, store: Store) -> None:
-        """The reason names the event that waits or was applied under the id, which the id keeps identifying."""
+        """The reason names the event that waits or was applied under the id, which keeps that id."""
         a, b, waiting = started("a"), started("b"), letter(store, "b", "WAITED", id="1")
         await commit_each(store, a, b, going_on(b, "APPLIED", event_id="0"))
         await posted(store, waiting)
@@ -222,7 +222,7 @@ class MailContract:
         assert await events(store) == ["SENT", "OTHER"]
 
     async def test_a_turn_amends_what_waits(self, store: Store) -> None:
-        """A ReplaceMail changes waiting mail or removes it. One in a stale turn does nothing."""
+        """A ReplaceMail changes waiting mail or removes it. A ReplaceMail in a stale turn does nothing."""
         first = started("a")
         await commit_each(store, first)
         one, two, three = letter(store, "a", id="1"), letter(store, "a", due=LATER), letter(store, "a")
@@ -261,11 +261,11 @@ class MailContract:
         assert await verdicts(store, MailEnd(mail.number), MailChange(dead, again)) == [COMMITTED, STALE]
         assert await kept(store) == [other, raised, units[2].mail]
         assert [each.number for each in await store.waiting(after=0, limit=10)] == [
-            each.number for each in (other, raised, units[2].mail)
+            accepted.number for accepted in (other, raised, units[2].mail)
         ]
 
     async def test_dead_mail_does_not_come_back_beside_its_repeat(self, store: Store) -> None:
-        """A MailChange that makes mail wait again is REPEATED or REUSED as a Posting of it would be."""
+        """A MailChange that makes mail wait again is REPEATED or REUSED, as a Posting would be."""
         mail = letter(store, "a", id="1")
         await posted(store, dead := replace(mail, status=DEAD))
         await posted(store, again := letter(store, "a", id="1"))
@@ -309,13 +309,13 @@ class MailContract:
 
     async def test_mail_to_agents_of_the_framework_is_left_out_on_request(self, store: Store) -> None:
         """`mail` leaves out mail to agents with ids of the framework if `framework` is False."""
-        own = [letter(store, name) for name in ("schedule:nightly", "alerts:ops", "watchdog", "directory:d")]
+        framework_mail = [letter(store, name) for name in ("schedule:nightly", "alerts:ops", "watchdog", "directory:d")]
         others = [letter(store, name) for name in ("schedule", "watchdogs", "Alerts:ops", "заказ-17")]
-        await posted(store, *own, *others)
-        assert await store.mail(MailQuery()) == [*own, *others]
+        await posted(store, *framework_mail, *others)
+        assert await store.mail(MailQuery()) == [*framework_mail, *others]
         assert await store.mail(MailQuery(framework=False)) == others
         assert await store.mail(MailQuery(framework=False, limit=2)) == others[:2]
-        assert await store.mail(MailQuery(own[0].recipient, framework=True)) == own[:1]
+        assert await store.mail(MailQuery(framework_mail[0].recipient, framework=True)) == framework_mail[:1]
 
     async def test_waiting_mail_is_read_in_parts(self, store: Store) -> None:
         """`waiting` returns mail that waits without a due time, also mail to be retried, page by page."""
@@ -334,16 +334,16 @@ class MailContract:
         assert await store.waiting(after=letters[4].number, limit=2) == []
 
     async def test_timed_mail_is_read_in_the_order_due(self, store: Store) -> None:
-        """`due` returns waiting mail with a due time, ordered by due time and number, after those given."""
+        """`due` returns waiting mail with a due time, ordered by due time and number, after the given position."""
         dues = [LATER, NOON, NOON + timedelta(microseconds=1), NOON, LATER]
         letters = [letter(store, "a", due=due) for due in dues]
         await posted(store, *letters, letter(store, "a"), letter(store, "a", due=NOON, status=REFUSED))
         expected = [letters[n] for n in (1, 3, 2, 0, 4)]
         assert await store.due(after=(NOON, 0), limit=9) == expected
         assert await store.due(after=(NOON - timedelta(days=9000), 10**9), limit=9) == expected
-        for place, mail in enumerate(expected, 1):
+        for position, mail in enumerate(expected, 1):
             assert mail.due is not None
-            assert await store.due(after=(mail.due, mail.number), limit=2) == expected[place : place + 2]
+            assert await store.due(after=(mail.due, mail.number), limit=2) == expected[position : position + 2]
 
     async def test_an_erased_agent_has_no_mail(self, store: Store) -> None:
         """`erase` removes the mail for the agent, waiting or ended, but not the mail that it sent."""

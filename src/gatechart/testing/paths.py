@@ -38,24 +38,24 @@ class Walker(Protocol):
 def path_cases(graph: AnyGraph, *, from_: Name | None = None, most: int = 100_000) -> list[Any]:
     """Return a `pytest.param` for each path needed to take every transition. Its id lists the events.
 
-    from_: an entry point's name; all entry points by default. Raises what `paths` raises.
+    from_: an entry point's name; all entry points by default. Raises the exceptions of `paths`.
     """
     doors = tuple(graph.entry_points) if from_ is None else (name_of(from_),)
     return [pytest.param(path, id=str(path)) for door in doors for path in paths(graph, from_=door, most=most)]
 
 
 async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | None = None) -> None:
-    """Send the events of the path, and fail the test if the agent takes another way.
+    """Send the events of the path, and fail the test if the agent takes another path.
 
     agent: just started at the path's entry point.
-    payloads: by event, whatever the guards need to pass.
+    payloads: by event, as needed for the guards to pass.
     """
     by_name = {name_of(event): payload for event, payload in (payloads or {}).items()}
     first, *turns = _turns(path)
-    begun = first[-1].configuration if first else path.begins_in
+    expected = first[-1].configuration if first else path.begins_in
     here = agent.snapshot.configuration
-    if here != begun:
-        problem = f"{path}: begun in {', '.join(here)}, not in {', '.join(begun)}"
+    if here != expected:
+        problem = f"{path}: started in {', '.join(here)}, not in {', '.join(expected)}"
         pytest.fail(f"{problem}; start with a payload for which the eventless guards pass", pytrace=False)
     for turn in turns:
         event = turn[0].event or ""
@@ -64,7 +64,7 @@ async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | Non
 
 
 def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
-    """Yield the steps of each turn. Those of the start come first, and may be empty."""
+    """Yield the steps of each turn. The steps of the start come first, and may be empty."""
     turn: list[PathStep] = []
     for step in path.steps:
         if step.is_sent:
@@ -75,16 +75,16 @@ def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
 
 
 def _compare(path: Path, turn: tuple[PathStep, ...], outcome: Outcome, payloads: Mapping[str, Any]) -> None:
-    """Fail the test unless the turn begins with these steps. Eventless transitions may follow the last one."""
+    """Fail the test unless the turn starts with these steps. Eventless transitions may follow the last one."""
     wanted = tuple(label for step in turn for label in step.transitions)
     if outcome.taken[: len(wanted)] == wanted:
         return
-    came = f"{outcome.refusal}" if outcome.refusal else f"took {', '.join(outcome.taken)}"
-    given = (
+    result = f"{outcome.refusal}" if outcome.refusal else f"took {', '.join(outcome.taken)}"
+    payload_text = (
         f"payloads has {payloads[outcome.event]!r} for it" if outcome.event in payloads else "payloads has none for it"
     )
     pytest.fail(
-        f"{path}: {outcome.event!r} should take {', '.join(wanted)}, but {came}. "
-        f"{given}; pass payloads={{{outcome.event!r}: ...}} for the guards, or prepare the context",
+        f"{path}: {outcome.event!r} should take {', '.join(wanted)}, but {result}. "
+        f"{payload_text}; pass payloads={{{outcome.event!r}: ...}} for the guards, or prepare the context",
         pytrace=False,
     )

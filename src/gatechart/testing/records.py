@@ -1,4 +1,4 @@
-"""Turns built by hand, and assertions about what a store returns for them."""
+"""Hand-built turns, and assertions about a store's answers for them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def going_on(
     event_id: str | None = None,
     status: Status = Status.ACTIVE,
 ) -> TurnRecord:
-    """Build the turn that an event makes after another turn. Fields left out stay as they were."""
+    """Build the turn of an event after another turn. Omitted fields do not change."""
     previous = turn.snapshot
     happened = Event(event, payload or {}, NOON + timedelta(seconds=previous.version), event_id)
     snapshot = replace(
@@ -84,18 +84,18 @@ async def verdicts(store: Store, *units: Unit) -> list[Verdict]:
 
 
 async def commit_each(store: Store, *turns: TurnRecord) -> None:
-    """Commit each turn on its own."""
+    """Commit each turn separately."""
     for turn in turns:
         assert await verdicts(store, turn) == [COMMITTED]
 
 
 async def found(store: Store, query: Query | None = None) -> list[str]:
-    """Return the ids that a query finds, in order."""
+    """Return the ids of the agents that match a query, in order."""
     return [snapshot.agent_id for snapshot in (await store.find(query or Query())).agents]
 
 
 async def assert_stale(store: Store, turn: TurnRecord) -> None:
-    """Assert that the turn is stale, and that the store returns the same as before for its agent."""
+    """Assert that the turn is stale, and that the store's answers for its agent do not change."""
     agent_id = turn.snapshot.agent_id
     before = await store.load(agent_id), await store.history(agent_id), await store.find(Query())
     assert await verdicts(store, turn) == [STALE]

@@ -1,4 +1,4 @@
-"""Rehearsals: one agent in memory with a virtual clock, so that nothing waits and nothing is left behind."""
+"""Rehearsals: one agent in memory with a virtual clock, so that no test waits or leaves data behind."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ async def rehearse(
     holds_invokes: bool = False,
     limits: Limits = DEFAULTS,
 ) -> AsyncIterator[Rehearsal[ContextT]]:
-    """Start an agent of the graph in memory, and let it come to rest.
+    """Start an agent of the graph in memory, and wait until it is at rest.
 
-    at: the entry point; None for the initial state of the graph, which need not be an entry point of it.
-    payload: what the entry point takes; at the initial state, the fields of the context.
+    at: the entry point; None for the graph's initial state, which need not be an entry point.
+    payload: the payload of the entry point; at the initial state, the fields of the context.
     services: passed to actions and invokes. clock: starts in the year 2000 by default.
     as_framework: let `send` accept the framework's own events too, such as the end of an invoke.
-    context: the fields of the context; the agent then begins in the state `at`, which need not be an entry point.
+    context: the fields of the context; the agent then starts in the state `at`, which need not be an entry point.
     holds_invokes: let invoked functions wait for `Rehearsal.end_invoke` instead of running. limits: of the runtime.
 
-    Raises what `Runtime.start` raises, UnknownStateError, and MailFailedError as `Rehearsal.settle` does.
+    Raises the exceptions of `Runtime.start`, UnknownStateError, and MailFailedError as `Rehearsal.settle` does.
     """
     time = clock or VirtualClock()
-    held: dict[str, asyncio.Future[Any]] = {}
+    waiting: dict[str, asyncio.Future[Any]] = {}
     is_anywhere = at is None or context is not None
     start = _start(graph, at, takes_fields=payload is not None or context is not None) if is_anywhere else None
-    played = _played(graph, start, held if holds_invokes else None) if start or holds_invokes else graph
+    played = _played(graph, start, waiting if holds_invokes else None) if start or holds_invokes else graph
     async with Runtime.open("memory:", graphs=[played], services=services, clock=time, limits=limits) as runtime:
-        given = payload if context is None else context
+        start_payload = payload if context is None else context
         entry = START if start or at is None else at
-        agent = await runtime.start(played.name, at=entry, payload=given, agent_id=graph.name)
-        rehearsal = Rehearsal(agent, time, runtime, held, as_framework=as_framework)
+        agent = await runtime.start(played.name, at=entry, payload=start_payload, agent_id=graph.name)
+        rehearsal = Rehearsal(agent, time, runtime, waiting, as_framework=as_framework)
         await rehearsal.settle()
         yield rehearsal
 
@@ -79,14 +79,14 @@ class Rehearsal(Generic[ContextT]):
         agent: Agent[ContextT],
         clock: VirtualClock,
         runtime: Runtime,
-        held: dict[str, asyncio.Future[Any]],
+        waiting: dict[str, asyncio.Future[Any]],
         *,
         as_framework: bool,
     ) -> None:
         self.agent = agent
         self.clock = clock
         self.runtime = runtime  # in memory, which hosts the agent
-        self._held = held
+        self._held = waiting
         self._as_framework = as_framework
         self._reported: set[int] = set()  # numbers of failed mail
 
@@ -106,10 +106,10 @@ class Rehearsal(Generic[ContextT]):
         return self.agent.context
 
     async def send(self, event: Name, payload: Any = None) -> Outcome:
-        """Send an event, let everything that follows from it at this moment happen, and return the event's outcome.
+        """Send an event, process all its consequences at this moment, and return the event's outcome.
 
-        Raises what `Agent.send` raises, and MailFailedError as `settle` does, or at once if the agent takes nothing
-        before the next try of mail that failed.
+        Raises the exceptions of `Agent.send`, and MailFailedError as `settle` does, or at once if the agent takes
+        nothing before the next attempt at failed mail.
         """
         if blocking := await self._failed_mail(is_waiting=True):
             raise _failure_of(blocking)
@@ -119,13 +119,13 @@ class Rehearsal(Generic[ContextT]):
         return outcome
 
     async def _play(self, event: Name, payload: Any) -> Outcome:
-        """Send an event that no caller of a runtime can send."""
+        """Send an event that callers of a runtime cannot send."""
         host, name = self.agent._host, raised_name(event)
         assert isinstance(host, LiveAgent)  # the runtime is in this process
         return await host.happen(Event(name, plain_payload(payload, name), self.clock.now()))
 
     async def advance(self, by: Delay) -> None:
-        """Move the clock forward. Whatever falls due on the way happens at its own time, in order.
+        """Move the clock forward. Everything that becomes due happens at its own time, in order.
 
         by: "2d", "1h30m", "PT1H30M", a timedelta, or a number of seconds. Raises ValueError for anything else, and
         MailFailedError as `settle` does: the clock then shows the moment of the failure.
@@ -138,9 +138,9 @@ class Rehearsal(Generic[ContextT]):
     async def until(self, *states: Name, within: Delay = "366d") -> Snapshot:
         """Move the clock forward until one of the states is active; return the snapshot.
 
-        The clock stops at the moment at which the state is entered, and does not move if it is active already.
-        Raises UnknownStateError, MailFailedError as `settle` does, and AssertionError if none is active within this
-        time, where the clock then stands.
+        The clock stops at the moment when the agent enters the state, and does not move if the state is active already.
+        Raises UnknownStateError, MailFailedError as `settle` does, and AssertionError if no state is active within this
+        time; the clock then shows the end of that time.
         """
         graph = self.agent._host.graph
         wanted = frozenset(leaf for state in states for leaf in graph.leaves(state))
@@ -152,7 +152,7 @@ class Rehearsal(Generic[ContextT]):
         return self.snapshot
 
     async def _next_due(self, end: datetime) -> bool:
-        """Move the clock to the next moment at which something is due; return False if that is none up to the end."""
+        """Move the clock to the next moment when something is due; return False if there is none up to the end."""
         due = self.clock.next_due
         if due is None or due > end:
             return False
@@ -162,11 +162,11 @@ class Rehearsal(Generic[ContextT]):
 
     @property
     def invokes(self) -> tuple[str, ...]:
-        """The ids of the invoked functions that wait for their end."""
+        """The ids of the invoked functions that wait for `end_invoke`."""
         return tuple(self._held)
 
     async def end_invoke(self, invoke: str, result: Any = None, *, error: Exception | None = None) -> None:
-        """End an invoked function that waits for it, with a result or with an exception, which may be retried.
+        """End an invoked function that waits, with a result or with an exception, which may be retried.
 
         Raises NoInvokeError, and MailFailedError as `settle` does.
         """
@@ -184,11 +184,11 @@ class Rehearsal(Generic[ContextT]):
 
         An invoke that waits for something other than the clock gets 100 rounds of the event loop. Raises
         MailFailedError if the turn of a timer or of other mail to the agent failed, once for each mail. A caller that
-        moves the clock on rehearses the further tries.
+        then moves the clock rehearses the further attempts.
         """
         for number in range(PATIENCE):
             await asyncio.sleep(0 if number < PATIENCE // 2 else _PAUSE_S)  # a thread needs time to run
-            # Everything under way sleeps on the clock, so nothing more happens until it moves.
+            # All pending work sleeps on the clock, so nothing more happens until it moves.
             if self.runtime.pending_work == self.clock.sleeping:
                 break
         failed = await self._failed_mail()
@@ -199,7 +199,7 @@ class Rehearsal(Generic[ContextT]):
     async def _failed_mail(self, *, is_waiting: bool = False) -> Mail | None:
         """Return the first mail to the agent whose turn failed and was not reported.
 
-        is_waiting: return mail that waits for its next try, reported or not. Other mail waits behind it.
+        is_waiting: return mail that waits for its next attempt, reported or not. Other mail waits behind it.
         """
         for mail in await self.runtime.mail(self.agent.id):
             if is_waiting and mail.retry_at is not None and mail.retry_at > self.clock.at:
@@ -216,27 +216,27 @@ def _failure_of(mail: Mail) -> MailFailedError:
 
 
 def _start(graph: AnyGraph, at: Name | None, *, takes_fields: bool) -> EntryPoint:
-    """Return an entry point at a state, by default the initial one. It takes fields of the context, or nothing."""
+    """Return an entry point at a state, by default the initial one. Its payload is the context's fields, or nothing."""
     state = ANY if at is None else name_of(at)
     door = graph.entry_points.get(state)
     if door is not None:
         state = door.state
     if state != ANY:
         graph.leaves(state)  # raises UnknownStateError
-    # A function, so that a context that allows further fields gets those, too.
+    # A function, so that a context that allows further fields receives them, too.
     start = EntryPoint(state, START, takes=graph.context, maps=dict) if takes_fields else EntryPoint(state, START)
     return start if door is None else replace(start, signals=door.signals, profile=door.profile)
 
 
-def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.Future[Any]] | None) -> AnyGraph:
-    """Return the graph with one more entry point. held: where invoked functions wait, instead of running."""
+def _played(graph: AnyGraph, start: EntryPoint | None, waiting: dict[str, asyncio.Future[Any]] | None) -> AnyGraph:
+    """Return the graph with one more entry point. waiting: invoked functions to hold instead of running them."""
     default = graph.nodes[ROOT].default
-    tree = [state for state in graph.tree if state.name not in graph.escape_states]  # which escape= adds again
+    tree = [state for state in graph.tree if state.name not in graph.escape_states]  # escape= adds those again
     return StateTransitionGraph(
         graph.name,
         version=graph.version,
         context=graph.context,
-        states=tree if held is None else [_holding(state, held) for state in tree],
+        states=tree if waiting is None else [_holding(state, waiting) for state in tree],
         transitions=graph.transitions,
         entry_points=[*graph.entry_points.values(), *([start] if start else [])],
         initial=None if default is None else _initial(default),
@@ -256,23 +256,23 @@ def _played(graph: AnyGraph, start: EntryPoint | None, held: dict[str, asyncio.F
     )
 
 
-def _holding(state: State[Any], held: dict[str, asyncio.Future[Any]]) -> State[Any]:
-    """Return the state, with invoked functions that wait."""
-    other = copy(state)
-    invokes = tuple(replace(each, function=_waits(each, held)) if each.function else each for each in state.invoke)
-    vars(other).update(invoke=invokes, states=tuple(_holding(each, held) for each in state.states))
-    return other
+def _holding(state: State[Any], waiting: dict[str, asyncio.Future[Any]]) -> State[Any]:
+    """Return the state, with invoked functions that wait for `end_invoke`."""
+    holding_state = copy(state)
+    invokes = tuple(replace(each, function=_waits(each, waiting)) if each.function else each for each in state.invoke)
+    vars(holding_state).update(invoke=invokes, states=tuple(_holding(each, waiting) for each in state.states))
+    return holding_state
 
 
-def _waits(invoke: Invoke, held: dict[str, asyncio.Future[Any]]) -> Callable[..., Any]:
+def _waits(invoke: Invoke, waiting: dict[str, asyncio.Future[Any]]) -> Callable[..., Any]:
     async def wait(_context: Any, _work: Any) -> Any:
-        held[invoke.id] = asyncio.get_running_loop().create_future()
+        waiting[invoke.id] = asyncio.get_running_loop().create_future()
         try:
-            return await held[invoke.id]
+            return await waiting[invoke.id]
         finally:
-            del held[invoke.id]
+            del waiting[invoke.id]
 
-    wait.__name__ = callable_name(invoke.function)  # as it is drawn
+    wait.__name__ = callable_name(invoke.function)  # its name in drawings
     return wait
 
 

@@ -1,4 +1,4 @@
-"""Recorded histories as a test of a new version of a graph."""
+"""Recorded histories as tests of a new version of a graph."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _MOST_TOLD: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """What came of histories that were played again. `str` of it tells the first turns that are not the same."""
+    """The result of replayed histories. `str` of it describes the first turns that are not the same."""
 
     agents: int
     same: int  # turns
-    skipped: int  # turns that no graph decides, or of which too little is stored
-    turns: tuple[ReplayedTurn, ...]  # those that are not the same: that differ, or are unclear
+    skipped: int  # turns not decided by a graph, or stored incompletely
+    turns: tuple[ReplayedTurn, ...]  # turns that differ, or are unclear
     effects_unknown: int = 0  # turns whose effects could not be compared
 
     @property
     def differing(self) -> tuple[ReplayedTurn, ...]:
-        """The turns that the new version takes in another way."""
+        """The turns with another result in the new version."""
         return tuple(each for each in self.turns if each.fidelity is Fidelity.DIFFERS)
 
     def __str__(self) -> str:
@@ -55,18 +55,18 @@ async def replay(
     services: Any = None,
     packet_migrations: Sequence[PacketMigration] = (),
 ) -> ReplayReport:
-    """Play the recorded histories of a graph's agents through this version of it: `assert not report.turns, report`.
+    """Replay the recorded histories of a graph's agents with this version: `assert not report.turns, report`.
 
-    Nothing is written, sent or invoked. Each turn begins as it is recorded, migrated to this version if it has
+    Nothing is written, sent or invoked. Each turn starts from its recorded snapshot, migrated to this version if it has
     migrations, with the event, time and ids of the record.
 
     store: a URL, as for `Runtime.open`, or a Store; it is only read, also beside its owner.
-    recorded: earlier versions of the graph. Effects are compared where the version that made the record is among them.
+    recorded: earlier versions of the graph. Effects are compared if the version that made the record is among them.
     since: only turns from this moment on, or as old as this duration at most. agents: only these.
-    limit: at most so many agents, in the order started.
-    services: stand-ins for what actions use; without them, an action that uses its services fails.
+    limit: the highest number of agents, in the order started.
+    services: stand-ins for the services of actions; without them, an action that uses its services fails.
 
-    Raises what `Runtime.open` raises for a reader, UnknownAgentError, and PayloadError for an agent of another graph.
+    Raises as `Runtime.open` does for a reader, UnknownAgentError, and PayloadError for an agent of another graph.
     """
     versions = tuple(recorded) if isinstance(recorded, Sequence) else (recorded,)
     moment = since if since is None or isinstance(since, datetime) else _before_now(since)

@@ -1,4 +1,4 @@
-"""Tests of what every store must do with requests from other processes to its owner."""
+"""Tests of a store's promises about requests from other processes to its owner."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class RequestsContract:
     pytestmark = pytest.mark.asyncio
 
     async def test_what_is_asked_is_taken_once_and_in_order(self, asking: Asking, requests: Requests) -> None:
-        """The order and the count hold also if requests are taken in parts."""
+        """The order and the count hold also if requests are taken in several calls."""
         numbers = [await asking.ask(each) for each in (FIRST, SECOND, THIRD)]
-        taken = [*await requests.take(BEFORE, limit=2), *await requests.take(BEFORE, limit=2)]
-        assert [each.number for each in taken] == numbers == sorted(set(numbers))
-        assert [(each.id, each.asker, each.call, each.until) for each in taken] == [
+        requests_taken = [*await requests.take(BEFORE, limit=2), *await requests.take(BEFORE, limit=2)]
+        assert [each.number for each in requests_taken] == numbers == sorted(set(numbers))
+        assert [(each.id, each.asker, each.call, each.until) for each in requests_taken] == [
             (each.id, each.asker, each.call, each.until) for each in (FIRST, SECOND, THIRD)
         ]
         assert list(await requests.take(BEFORE, limit=9)) == []
@@ -57,7 +57,7 @@ class RequestsContract:
         assert list(await requests.take(BEFORE, limit=9, again=True)) == []
 
     async def test_what_is_asked_again_under_its_id_is_asked_once(self, asking: Asking, requests: Requests) -> None:
-        """The first request may have been taken by then or not."""
+        """The first request may have been taken in the meantime, or not."""
         number = await asking.ask(FIRST)
         assert await asking.ask(FIRST) == number
         assert len(await requests.take(BEFORE, limit=9)) == 1
@@ -75,7 +75,7 @@ class RequestsContract:
         assert await asking.ask(FIRST) > third
 
     async def test_what_was_not_taken_in_time_is_forgotten(self, asking: Asking, requests: Requests) -> None:
-        """An asker that gave up long ago must not find its request carried out."""
+        """An asker that gave up long ago must not find its request executed."""
         number = await asking.ask(FIRST)
         assert list(await requests.take(AFTER, limit=9)) == []
         assert await asking.withdraw(number)
@@ -84,7 +84,7 @@ class RequestsContract:
     async def test_what_was_taken_and_not_answered_is_taken_again_by_the_next_owner(
         self, asking: Asking, requests: Requests
     ) -> None:
-        """The next owner takes it however late it is, since it may have been carried out already."""
+        """The next owner takes it, however late, since it may have been executed already."""
         numbers = [await asking.ask(each) for each in (FIRST, SECOND)]
         await requests.take(BEFORE, limit=9)
         await requests.answer(numbers[0], "{}", BEFORE)
@@ -95,7 +95,7 @@ class RequestsContract:
     async def test_an_answer_that_nobody_fetches_is_forgotten_in_the_end(
         self, asking: Asking, requests: Requests
     ) -> None:
-        """It is forgotten when requests are next taken, but not before an hour has passed."""
+        """The next `take` forgets it, but not before an hour has passed."""
         number = await asking.ask(FIRST)
         await requests.take(BEFORE, limit=9)
         await requests.answer(number, "{}", BEFORE)
@@ -107,7 +107,7 @@ class RequestsContract:
             assert await asking.answer_to(number) == answer
 
     async def test_the_owner_is_woken_by_what_is_asked(self, asking: Asking, requests: Requests) -> None:
-        """The owner is woken by requests from before and during its wait, but not by those that it has taken."""
+        """Requests from before and during its wait wake the owner, but requests that it has taken do not."""
         await asking.ask(FIRST)
         await asyncio.wait_for(requests.asked(), SOON_S)
         await requests.take(BEFORE, limit=9)

@@ -1,4 +1,4 @@
-"""A server that plays models by a script, over HTTP as OpenAI and Anthropic speak it. For tests and examples."""
+"""A server that plays models by a script, over HTTP as OpenAI and Anthropic do. For tests and examples."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, Final, TypeAlias
 from gatechart.tasks import start_task
 
 TOKENS: Final = {"prompt_tokens": 100, "completion_tokens": 10}
-"""What each answer takes, in OpenAI's words."""
+"""The usage of each answer, in OpenAI's terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer in words."""
+    """An answer of text."""
 
     text: str
 
@@ -26,7 +26,7 @@ class Says:
 class Calls:
     """A turn of the model with tool calls: `Calls(("lookup_order", {"order": "4711"}), ("stock", {"item": "a"}))`.
 
-    A third item is the call's id; without it the server gives one. text: said beside the calls.
+    A third item is the call's id; without it the server creates one. text: the text beside the calls.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Fails:
 
 @dataclass(frozen=True, slots=True)
 class CutsOff:
-    """A connection that ends in the midst of an answer."""
+    """A connection that ends in the middle of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +62,23 @@ Script: TypeAlias = "Sequence[Reply] | Callable[[Mapping[str, Any]], Reply]"
 class ScriptedModel:
     """The server, while it is open. `scripted_model` opens it."""
 
-    url: str  # up to the version, as OpenAIModel and AnthropicModel take it
+    url: str  # up to the version, for OpenAIModel and AnthropicModel
     script: Script
-    requests: list[Mapping[str, Any]] = field(default_factory=list)  # bodies, in the order asked
+    requests: list[Mapping[str, Any]] = field(default_factory=list)  # bodies, in the order received
     delay_s: float = 0.0  # before each answer
-    _came: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _arrivals: asyncio.Condition = field(default_factory=asyncio.Condition)
     _ids: Iterator[int] = field(default_factory=count)
 
     async def asked(self, times: int) -> None:
-        """Wait until so many requests came."""
-        async with self._came:
-            await self._came.wait_for(lambda: len(self.requests) >= times)
+        """Wait until this many requests have arrived."""
+        async with self._arrivals:
+            await self._arrivals.wait_for(lambda: len(self.requests) >= times)
 
     async def reply_to(self, body: Mapping[str, Any]) -> Reply:
         """Return the reply to a request, the n-th of the script to the n-th request. Raises IndexError at its end."""
-        async with self._came:
+        async with self._arrivals:
             self.requests.append(body)
-            self._came.notify_all()
+            self._arrivals.notify_all()
         return self.script(body) if callable(self.script) else self.script[len(self.requests) - 1]
 
     def call_id(self) -> str:
@@ -88,7 +88,7 @@ class ScriptedModel:
 
 @asynccontextmanager
 async def scripted_model(script: Script, *, delay_s: float = 0.0) -> AsyncIterator[ScriptedModel]:
-    """Open a server on the loopback that answers by the script. It streams if it is asked to, word by word.
+    """Open a server on the loopback that answers by the script. It streams on request, word by word.
 
     script: a reply for each request in turn, or a function of the request's body.
     """
@@ -121,12 +121,12 @@ def _handler(
 
 
 async def _answer(model: ScriptedModel, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError, asyncio.IncompleteReadError):  # whoever asked is gone
+    with suppress(ConnectionError, asyncio.IncompleteReadError):  # the client has disconnected
         path, body = await _request(reader)
         try:
             reply = await model.reply_to(body)
         except IndexError:
-            reply = Fails(501)  # the script is over
+            reply = Fails(501)  # the script has ended
         await asyncio.sleep(model.delay_s)
         if isinstance(reply, Hangs):
             await asyncio.Event().wait()
@@ -148,9 +148,9 @@ def _send(
         _write(writer, reply.status, after, json.dumps({"error": {"message": "as the script says"}}))
         return
     shape = _anthropic if path.endswith("/messages") else _openai
-    told = shape(model, Says("never read") if isinstance(reply, CutsOff) else reply)
-    events = (_anthropic_events if shape is _anthropic else _openai_events)(told)
-    text = "".join(events) if is_streamed else json.dumps(told)
+    answer = shape(model, Says("never read") if isinstance(reply, CutsOff) else reply)
+    events = (_anthropic_events if shape is _anthropic else _openai_events)(answer)
+    text = "".join(events) if is_streamed else json.dumps(answer)
     if isinstance(reply, CutsOff):
         _write(writer, 200, "", text[: len(text) // 3], length=len(text.encode()))
     else:
@@ -174,8 +174,8 @@ def _write(writer: asyncio.StreamWriter, status: int, headers: str, text: str, l
 
 def _calls(model: ScriptedModel, reply: Says | Calls) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Return the id, the name and the arguments of each call."""
-    made = () if isinstance(reply, Says) else reply.calls
-    return [(call[2] if len(call) > 2 else model.call_id(), call[0], call[1]) for call in made]
+    calls = () if isinstance(reply, Says) else reply.calls
+    return [(call[2] if len(call) > 2 else model.call_id(), call[0], call[1]) for call in calls]
 
 
 def _openai(model: ScriptedModel, reply: Says | Calls) -> dict[str, Any]:
@@ -199,33 +199,33 @@ def _anthropic(model: ScriptedModel, reply: Says | Calls) -> dict[str, Any]:
     return {"role": "assistant", "content": [*text, *calls], "stop_reason": finish, "usage": usage}
 
 
-def _openai_events(told: Mapping[str, Any]) -> Iterator[str]:
-    choice = told["choices"][0]
+def _openai_events(answer: Mapping[str, Any]) -> Iterator[str]:
+    choice = answer["choices"][0]
     for word in _words(choice["message"]["content"]):
         yield _event({"choices": [{"index": 0, "delta": {"content": word}}]})
-    for place, call in enumerate(choice["message"].get("tool_calls", ())):
+    for position, call in enumerate(choice["message"].get("tool_calls", ())):
         first, *pieces = _pieces(call["function"]["arguments"])
-        begun = {**call, "function": {**call["function"], "arguments": first}}
-        yield _event({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": place, **begun}]}}]})
+        started = {**call, "function": {**call["function"], "arguments": first}}
+        yield _event({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": position, **started}]}}]})
         for piece in pieces:
-            part = {"index": place, "function": {"arguments": piece}}
+            part = {"index": position, "function": {"arguments": piece}}
             yield _event({"choices": [{"index": 0, "delta": {"tool_calls": [part]}}]})
     yield _event({"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
-    yield _event({"choices": [], "usage": told["usage"]})
+    yield _event({"choices": [], "usage": answer["usage"]})
     yield "data: [DONE]\n\n"
 
 
-def _anthropic_events(told: Mapping[str, Any]) -> Iterator[str]:
-    begun = {**told, "content": [], "stop_reason": None, "usage": {**told["usage"], "output_tokens": 1}}
-    yield _event({"type": "message_start", "message": begun})
-    for place, block in enumerate(told["content"]):
+def _anthropic_events(answer: Mapping[str, Any]) -> Iterator[str]:
+    started = {**answer, "content": [], "stop_reason": None, "usage": {**answer["usage"], "output_tokens": 1}}
+    yield _event({"type": "message_start", "message": started})
+    for position, block in enumerate(answer["content"]):
         empty: dict[str, Any] = {"text": ""} if block["type"] == "text" else {"input": {}}
-        yield _event({"type": "content_block_start", "index": place, "content_block": block | empty})
+        yield _event({"type": "content_block_start", "index": position, "content_block": block | empty})
         for delta in _deltas(block):
-            yield _event({"type": "content_block_delta", "index": place, "delta": delta})
-        yield _event({"type": "content_block_stop", "index": place})
-    usage = {"output_tokens": told["usage"]["output_tokens"]}
-    yield _event({"type": "message_delta", "delta": {"stop_reason": told["stop_reason"]}, "usage": usage})
+            yield _event({"type": "content_block_delta", "index": position, "delta": delta})
+        yield _event({"type": "content_block_stop", "index": position})
+    usage = {"output_tokens": answer["usage"]["output_tokens"]}
+    yield _event({"type": "message_delta", "delta": {"stop_reason": answer["stop_reason"]}, "usage": usage})
     yield _event({"type": "message_stop"})
 
 

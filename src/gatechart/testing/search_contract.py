@@ -1,4 +1,4 @@
-"""What every store promises about agents that are found by searchable fields of their contexts."""
+"""Tests of a store's promises about searches by fields of contexts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPERATORS: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {"ge": ge, "gt
 
 
 def kind_of(value: Any) -> type | None:
-    """Return the kind of a value that agents are found by; None for any other value."""
+    """Return the kind of a searchable value; None for any other value."""
     if isinstance(value, bool):
         return bool
     if isinstance(value, int | float):
@@ -46,7 +46,7 @@ def value_of(snapshot: Snapshot, path: str) -> Any:
 
 @dataclass(frozen=True)
 class Wish:
-    """A condition, and what it says in plain Python."""
+    """A condition, and the same condition in Python."""
 
     condition: Condition
     holds: Callable[[Any], bool]
@@ -79,7 +79,7 @@ def wish(random: Random) -> Wish:
 
 @dataclass
 class Crowd:
-    """Agents that live at random in a store, and a copy of their newest turns in the order started."""
+    """Agents that change at random in a store, and a copy of their newest turns in the order started."""
 
     store: Store
     random: Random
@@ -103,13 +103,13 @@ class Crowd:
             await commit_each(self.store, turn)
             self.agents[name] = turn
         if self.random.random() < 0.3:
-            await self.store.erase(gone := self.random.choice(list(self.agents)))
-            del self.agents[gone]
+            await self.store.erase(erased := self.random.choice(list(self.agents)))
+            del self.agents[erased]
         if self.random.random() < 0.2:
             await self.store.prune(Pruning(ids_since=NOON + timedelta(days=1), keep_turns=1))
 
     def expected(self, wishes: Iterable[Wish]) -> list[str]:
-        """Return the agents of the graph g for which all wishes hold, in the order started."""
+        """Return the agents of the graph g that match all wishes, in the order started."""
         newest = [turn.snapshot for turn in self.agents.values() if turn.snapshot.graph == "g"]
         return [
             each.agent_id for each in newest if all(wish.holds(value_of(each, wish.condition.field)) for wish in wishes)
@@ -123,7 +123,7 @@ class SearchContract:
     async def test_what_is_found_by_fields_is_what_a_look_at_every_snapshot_finds(
         self, store: Store, seed: int
     ) -> None:
-        """Whatever happens to agents: equal, one of several, within bounds or with a prefix, and several at once."""
+        """Agents change in all ways; conditions are: equal, one of several, in bounds, with a prefix, and several."""
         crowd = Crowd(store, random := Random(seed))
         await store.declare({"g": FIELDS, "h": ()})
         for _ in range(12):
@@ -137,7 +137,7 @@ class SearchContract:
     @pytest.mark.parametrize("limit", [1, 3, 100])
     @pytest.mark.parametrize("by", ["n", "-n"])
     async def test_agents_are_ordered_by_a_field_and_pages_join(self, store: Store, by: str, limit: int) -> None:
-        """False, true, numbers, texts by code points; equal ones in the order started. Those without value are not."""
+        """False, true, numbers, texts by code point; ties in the order started. Agents without one are omitted."""
         await store.declare({"g": ["n"]})
         names = [f"a{number}" for number in range(2 * len(VALUES))]
         turns = [started(name, context={"n": value}) for name, value in zip(names, VALUES * 2, strict=True)]
@@ -154,7 +154,7 @@ class SearchContract:
         assert seen == (wanted[::-1] if by == "-n" else wanted)
 
     async def test_a_field_that_is_declared_later_is_filled_part_by_part(self, store: Store) -> None:
-        """What agents from before had is found after that; until then, pages say that it may be missing."""
+        """Values of existing agents are found after the fill; until then, pages report that agents may be missing."""
         await store.commit([started(f"a{number}", context={"n": number, "m": 1}) for number in range(10)])
         query = Query("g", where=(Condition("n", bounds=kind_bounds("n")),), limit=100)
         before = (await store.find(query)).incomplete
@@ -168,14 +168,14 @@ class SearchContract:
             assert list(await store.searchable()) == [Searchable("g", "n", is_complete=False)]
             more = await store.fill(limit=4)
             parts += 1
-        assert parts in (0, 3)  # none where contexts need no filling
+        assert parts in (0, 3)  # none if contexts need no filling
         page = await store.find(query)
         assert [each.agent_id for each in page.agents] == [*(f"a{n}" for n in range(8)), "a9", "new"]
         assert page.incomplete == ()
         assert list(await store.searchable()) == [Searchable("g", "n")]
 
     async def test_a_field_that_is_no_longer_declared_is_forgotten(self, store: Store) -> None:
-        """Agents of other graphs keep theirs. Declared again, it is filled again."""
+        """Agents of other graphs keep their values. If the field is declared again, it is filled again."""
         await store.declare({"g": ["n", "m"], "h": ["n"]})
         await store.commit([started("a", context={"n": 1, "m": 2}), started("b", graph="h", context={"n": 1})])
         by_n, by_m = (Query(where=(Condition(each, bounds=kind_bounds("n")),)) for each in "nm")

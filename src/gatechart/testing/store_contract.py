@@ -1,4 +1,4 @@
-"""Tests of what every store must do: the promises of the Store port, one by one."""
+"""Tests of all promises of the Store port, one by one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class StoreContract(
     pytestmark = pytest.mark.asyncio
 
     async def test_an_unknown_effect_is_refused_and_nothing_of_its_commit_is_written(self, store: Store) -> None:
-        """An unknown effect is an error and is never dropped silently. So is a unit of an unknown kind."""
+        """An unknown effect raises an error and is never dropped silently. So does an unknown unit."""
         first = started("a")
         assert await verdicts(store, first) == [COMMITTED]
         wishing = replace(going_on(first, "WISHED"), effects=(Wish("a pony"),))  # type: ignore[arg-type]
@@ -123,16 +123,16 @@ class StoreContract(
             guard_errors=errors,
         )
         await commit_each(store, first, second)
-        begun, told = await store.history("a")
-        assert (begun.source, begun.target, begun.changed) == ((), ("A",), {"kept": 1, "text": "old"})
-        assert (begun.event, begun.taken, begun.guard_errors) == (first.event, (), ())
-        assert told == HistoryEntry(
+        start, second_entry = await store.history("a")
+        assert (start.source, start.target, start.changed) == ((), ("A",), {"kept": 1, "text": "old"})
+        assert (start.event, start.taken, start.guard_errors) == (first.event, (), ())
+        assert second_entry == HistoryEntry(
             "a", 2, event, ("A",), ("B",), second.taken, {"text": "new"}, Status.ACTIVE, 4711, errors
         )
-        assert told.outcome == second.outcome
+        assert second_entry.outcome == second.outcome
 
     async def test_a_graph_is_remembered_as_it_was_first(self, store: Store) -> None:
-        """`known_graph` returns the graph first remembered for a fingerprint, and None for unknown ones."""
+        """`known_graph` returns the first graph remembered for a fingerprint, and None for unknown ones."""
         known = KnownGraph("f" * 32, "order", "1", {"PAID": "ORDER.PAID", UNICODE: UNICODE})
         await store.remember([known, replace(known, fingerprint="e" * 32)])
         await store.remember([replace(known, version="2"), replace(known, fingerprint="d" * 32)])
@@ -173,7 +173,7 @@ class StoreContract(
         assert await found(store) == []
 
     async def test_the_second_writer_is_stale_and_writes_nothing(self, store: Store) -> None:
-        """Of two turns that begin from one version, the first is COMMITTED. The other leaves no trace."""
+        """Of two turns that start from one version, the first is COMMITTED. The other leaves no trace."""
         first = started("a")
         winner, loser = going_on(first, "WON", target="B"), going_on(first, "LOST", target="C", event_id="lost")
         await commit_each(store, first, winner)
@@ -191,13 +191,13 @@ class StoreContract(
         await assert_unknown(store, "a", "told")
 
     async def test_a_turn_from_a_version_to_come_is_stale_and_writes_nothing(self, store: Store) -> None:
-        """The version must be the stored one. A gap in the history cannot come about."""
+        """The version must equal the stored one. A gap in the history cannot arise."""
         first = started("a")
         await commit_each(store, first)
         await assert_stale(store, going_on(going_on(first, "TOLD"), "TOLD", target="B", event_id="told"))
 
     async def test_of_two_commits_at_once_one_wins(self, store: Store) -> None:
-        """Two concurrent calls have the same effect as one after the other."""
+        """Two concurrent calls have the same effect as two calls in sequence."""
         first = started("a")
         await commit_each(store, first)
         rivals = [going_on(first, f"RIVAL_{number}") for number in range(8)]
@@ -227,20 +227,20 @@ class StoreContract(
         assert [entry.version for entry in await store.history("a", after=after, limit=limit)] == versions
 
     async def test_an_applied_id_leads_to_its_turn(self, store: Store) -> None:
-        """`applied` returns the turn that applied the id, however many came since. Ids are per agent."""
+        """`applied` returns the turn that applied the id, however many turns followed. Ids are per agent."""
         first = started("a")
-        told = going_on(first, "TOLD", event_id="crm-1", payload={"n": 1}, target="B")
-        await commit_each(store, first, started("b"), told, going_on(told, "TOLD", event_id="crm-2"))
+        turn = going_on(first, "TOLD", event_id="crm-1", payload={"n": 1}, target="B")
+        await commit_each(store, first, started("b"), turn, going_on(turn, "TOLD", event_id="crm-2"))
         entry = await store.applied("a", "crm-1")
         assert entry == (await store.history("a"))[1]
         assert entry is not None
-        assert entry.outcome == told.outcome
+        assert entry.outcome == turn.outcome
         assert await store.applied("a", "crm-3") is None
         assert await store.applied("b", "crm-1") is None
         assert await store.applied("nobody", "crm-1") is None
 
     async def test_agents_are_found_in_the_order_they_were_started(self, store: Store) -> None:
-        """`find` orders agents by their start, and within one commit by their turns. Later turns change nothing."""
+        """`find` orders agents by their start, and within one commit by their turns. Later turns do not change it."""
         z, y = started("z"), started("y")
         await store.commit([z, y])
         await store.commit([started("x"), started("a"), going_on(z, "TOLD")])
@@ -248,7 +248,7 @@ class StoreContract(
 
     @pytest.mark.parametrize(("by", "ids"), [("started", "zyxa"), ("-started", "axyz"), ("changed", "zaxy")])
     async def test_agents_are_found_in_the_order_that_is_wanted(self, store: Store, by: str, ids: str) -> None:
-        """By change, agents come in the order in which their newest turns were committed, the newest first."""
+        """By change, agents are in the order of the commits of their newest turns, newest first."""
         z, y, x = started("z"), started("y"), started("x")
         await store.commit([z, y])
         await store.commit([x, started("a"), going_on(z, "TOLD")])
@@ -260,7 +260,7 @@ class StoreContract(
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
     async def test_pages_by_change_join_into_the_whole(self, store: Store, limit: int) -> None:
-        """An agent that changes between two pages moves out of the way of the others. Any agent may be erased."""
+        """An agent that changes between two pages does not affect the others. Any agent may be erased."""
         turns = [started(name) for name in "abcdefg"]
         await store.commit(turns)
         query, seen = Query(limit=limit, order=Order.of("changed")), ""
@@ -277,11 +277,11 @@ class StoreContract(
         assert seen == "gfedcba"
 
     async def test_a_snapshot_tells_when_its_agent_started_and_changed(self, store: Store) -> None:
-        """The times are those of the events of its first turn, even if that is pruned, and of its newest one."""
+        """The times come from the events of its first turn, even if that is pruned, and of its newest turn."""
         turns = (await lives(store, "a", turns=3))[0]
         expected = [(NOON, NOON), (NOON, NOON + timedelta(seconds=1)), (NOON, NOON + timedelta(seconds=2))]
-        told = [await store.snapshot_at("a", turn.snapshot.version) for turn in turns]
-        assert [(each.started, each.changed) for each in told] == expected
+        snapshots = [await store.snapshot_at("a", turn.snapshot.version) for turn in turns]
+        assert [(snapshot.started, snapshot.changed) for snapshot in snapshots] == expected
         await store.prune(Pruning(ids_since=NOON + timedelta(days=1), keep_turns=1))
         newest = await store.load("a")
         assert (newest.started, newest.changed) == expected[-1]
@@ -369,14 +369,14 @@ class StoreContract(
         await store.erase("b")
         await assert_unknown(store, "b", "b-2")
         assert await found(store) == ["a", "c"]
-        for kept in (turns[0], turns[2]):
-            agent_id = kept[0].snapshot.agent_id
-            assert await store.load(agent_id) == kept[-1].snapshot
+        for remaining in (turns[0], turns[2]):
+            agent_id = remaining[0].snapshot.agent_id
+            assert await store.load(agent_id) == remaining[-1].snapshot
             assert len(await store.history(agent_id)) == 3
             assert await store.applied(agent_id, f"{agent_id}-2") is not None
 
     async def test_an_id_is_free_after_an_erasure(self, store: Store) -> None:
-        """An agent started under the id of an erased one begins anew, after all others."""
+        """An agent started with the id of an erased one starts from scratch, after all others."""
         await lives(store, "abc", turns=3)
         await store.erase("c")
         await store.erase("a")

@@ -31,18 +31,18 @@ HERE: Final = "here"
 
 
 class Taken(StrEnum):
-    """The result of taking in an agent."""
+    """The result of adopting an agent."""
 
     NEW = "new"  # stored now, asleep
     SAME = "same"  # stored before, unchanged
-    LIVES = "lives"  # another agent with its id lives here, or the agent has gone on; nothing was changed
+    LIVES = "lives"  # another agent with its id lives here, or the agent has continued; nothing was changed
 
 
 def digest_of_agent(state: AgentState, ids: Ids) -> str:
-    """Return a digest of an agent. It leaves out values that its database or engine made up."""
+    """Return a digest of an agent, without the values that its database or engine generated."""
     mail = [plain(MAIL, each) for each in state.mail if not _is_late(state, each)]
     late = {each.id for each in state.mail if _is_late(state, each)}
-    told = {
+    content = {
         "snapshot": plain(STATE, replace(state, mail=[], calls=[]))["snapshot"],
         "mail": mail,
         "calls": [[plain(RUNNING, each.running), dict(each.steps)] for each in state.calls],
@@ -51,12 +51,12 @@ def digest_of_agent(state: AgentState, ids: Ids) -> str:
         "ids": plain(IDS, ids),
     }
     if state.journals:
-        told["journals"] = [list(each) for each in state.journals]
-    return sha256(canonical_json(told).encode(errors="replace")).hexdigest()
+        content["journals"] = [list(each) for each in state.journals]
+    return sha256(canonical_json(content).encode(errors="replace")).hexdigest()
 
 
 def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | None:
-    """Return the data by which an agent is compared; None if the engine has none."""
+    """Return the data for comparing an agent; None if the engine has no such agent."""
     if known is None:
         return None
     digest = digest_of_agent(known, IDS.validate_json(ids) if ids else {})
@@ -65,7 +65,7 @@ def standing(known: AgentState | None, ids: bytes | None) -> dict[str, Any] | No
 
 
 def _gives_way(here: AgentState) -> bool:
-    """Return whether an agent of the framework gives way to the one that arrives.
+    """Return whether an agent of the framework is replaced by the arriving one.
 
     The service starts the agents of its sinks and its watchdog, and no caller can erase them. A sink that has had no
     alert has nothing to keep, and the watchdog repeats its findings.
@@ -77,7 +77,7 @@ def _gives_way(here: AgentState) -> bool:
 
 
 def terms_for(config: ServiceConfig, graphs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the terms on which agents are taken in, and what becomes of agents of these graphs and versions."""
+    """Return the terms for arriving agents, and the new home of agents of these graphs and versions."""
     return {
         "most_bytes": config.terms.most_bytes,
         "keep_ids": config.terms.keep_ids,
@@ -111,7 +111,7 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
     if here.origin != argument["origin"] if here.asleep else is_taken:
         unit.entry.answer = {"taken": Taken.LIVES.value}
         return
-    if here.snapshot is not None and not here.asleep and unit.config.projects:  # it gives way, and so does its past
+    if here.snapshot is not None and not here.asleep and unit.config.projects:  # it is replaced, and so is its past
         unit.order("unproject")
     # Numbers from `asleep` on mark mail that arrives during the move.
     new.asleep, new.life, new.origin = new.numbers, here.life or token_hex(8), argument["origin"]
@@ -156,5 +156,5 @@ async def stay(_unit: UnitOfWork, _: Mapping[str, Any]) -> None:
 
 
 def _is_late(state: AgentState, mail: Mail) -> bool:
-    """Tell whether mail came while the agent was being moved here."""
+    """Return whether mail arrived while the agent was being moved here."""
     return bool(state.asleep) and mail.number >= state.asleep

@@ -1,4 +1,4 @@
-"""The departure of agents: a database's agents in the form in which an engine stores them."""
+"""The departure of agents: a database's agents, in the form that an engine stores."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def _applied(entry: HistoryEntry) -> Applied:
 
 
 def as_turns(
-    found: Sequence[tuple[Snapshot, HistoryEntry]], handoffs: Mapping[int, tuple[HandoffRecord, ...]]
+    committed: Sequence[tuple[Snapshot, HistoryEntry]], handoffs: Mapping[int, tuple[HandoffRecord, ...]]
 ) -> list[Turn]:
-    """Convert turns for the projection. handoffs: those to send along, by version."""
+    """Convert turns for the projection. handoffs: the handoffs to send with them, by version."""
     return [
         Turn(
             snapshot,
@@ -83,7 +83,7 @@ def as_turns(
             entry.fired,
             handoffs.get(entry.version, ()),
         )
-        for snapshot, entry in found
+        for snapshot, entry in committed
     ]
 
 
@@ -100,11 +100,11 @@ async def past_of(store: Store, agent_id: AgentId, after: int) -> dict[str, Any]
         newest = await store.load(agent_id)
     except UnknownAgentError:
         return {"turns": 0, "digest": ""}
-    while found := await store.history(agent_id, after=last, limit=PAGE):
-        for entry in found:
+    while page := await store.history(agent_id, after=last, limit=PAGE):
+        for entry in page:
             digest.update(_line_of(entry, is_first=entry.version == after + 1))
-        turns, last = turns + len(found), found[-1].version
-    newest = without_trail(newest)  # the projection has none
+        turns, last = turns + len(page), page[-1].version
+    newest = without_trail(newest)  # the projection stores no trail
     digest.update(canonical_json(plain(SNAPSHOT, newest)).encode(errors="replace"))
     for each in sorted(await handoffs_of(store, agent_id), key=lambda each: each.id):
         digest.update(canonical_json(plain(_HANDOFF, replace(each, number=0))).encode(errors="replace"))
@@ -113,14 +113,14 @@ async def past_of(store: Store, agent_id: AgentId, after: int) -> dict[str, Any]
 
 async def handoffs_of(store: Store, agent_id: AgentId) -> Sequence[HandoffRecord]:
     """Return all handoffs that the agent offered, in the order offered."""
-    found: list[HandoffRecord] = []
-    while page := await store.handoffs(HandoffQuery(source=agent_id, after=found[-1].number if found else 0)):
-        found += page
-    return found
+    handoffs: list[HandoffRecord] = []
+    while page := await store.handoffs(HandoffQuery(source=agent_id, after=handoffs[-1].number if handoffs else 0)):
+        handoffs += page
+    return handoffs
 
 
 def _line_of(entry: HistoryEntry, *, is_first: bool) -> bytes:
     """Return an entry as bytes. The first one lacks its differences, because the turn before it is not known."""
-    told = plain(_ENTRY, replace(entry, changed={}, appended={}) if is_first else entry)
-    del told["source"]  # the target of the previous turn, which may be unknown
-    return canonical_json(told).encode(errors="replace")
+    document = plain(_ENTRY, replace(entry, changed={}, appended={}) if is_first else entry)
+    del document["source"]  # the target of the previous turn, which may be unknown
+    return canonical_json(document).encode(errors="replace")

@@ -1,4 +1,4 @@
-"""The engine, for a migration that brings agents there."""
+"""The engine as the target of a migration of agents."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from gatechart.restate.terms import Names
 from gatechart.values.breakers import BreakerRecord
 from gatechart.values.names import AgentId
 
-FIRST_S: Final = 3.0  # how long to wait for an engine at first contact
-ANSWERS_S: Final = 30.0  # how long to wait for an engine that answered before
+FIRST_S: Final = 3.0  # time limit at first contact
+ANSWERS_S: Final = 30.0  # time limit for an engine that has answered before
 ANYBODY: Final = "move"  # key of a request that concerns no single agent
 ANY_NUMBER: Final = 2**53  # slots: enough that every held one is kept
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalTerms:
-    """The terms on which a service takes agents in."""
+    """A service's terms for arriving agents."""
 
     most_bytes: int
     keep_ids: int
     projects: bool
-    graphs: Mapping[tuple[str, str], str]  # what becomes of agents of this name and version
+    graphs: Mapping[tuple[str, str], str]  # the new home of agents, by graph name and version
 
 
 class Engine:
-    """An engine that takes agents in. Open it with `async with Engine.open(url)`. Every call can be repeated."""
+    """An engine that accepts arriving agents. Open it with `async with Engine.open(url)`. All calls can be repeated."""
 
     def __init__(self, first: Ingress, ingress: Ingress, names: Names) -> None:
         """Keep the connections. first: the one for first contact, with less patience."""
@@ -46,26 +46,26 @@ class Engine:
     @classmethod
     @asynccontextmanager
     async def open(cls, url: str, namespace: str) -> AsyncIterator[Engine]:
-        """Open a connection to the engine. namespace: that of the service."""
+        """Open a connection to the engine. namespace: the service's namespace."""
         async with Ingress.open(url, patience_s=FIRST_S) as first, Ingress.open(url, patience_s=ANSWERS_S) as ingress:
             yield cls(first, ingress, Names(namespace))
 
     async def terms(self, graphs: Sequence[tuple[str, str]]) -> ArrivalTerms:
         """Return the terms of the service."""
-        asked = {"graphs": list(graphs)}
-        told = await self._answer(self._first, 5 * FIRST_S, self._names.agent, "terms", ANYBODY, asked, reads=True)
-        homes = {(name, version): home for name, version, home in told["graphs"]}
-        return ArrivalTerms(told["most_bytes"], told["keep_ids"], told["projects"], homes)
+        request = {"graphs": list(graphs)}
+        terms = await self._answer(self._first, 5 * FIRST_S, self._names.agent, "terms", ANYBODY, request, reads=True)
+        homes = {(name, version): home for name, version, home in terms["graphs"]}
+        return ArrivalTerms(terms["most_bytes"], terms["keep_ids"], terms["projects"], homes)
 
     async def standing(self, agent_id: AgentId) -> Mapping[str, Any] | None:
-        """Return the data by which the engine's copy of the agent is compared."""
-        told: Mapping[str, Any] | None = await self._ask(self._names.agent, "standing", agent_id, reads=True)
-        return told
+        """Return the data for comparing the engine's copy of the agent."""
+        summary: Mapping[str, Any] | None = await self._ask(self._names.agent, "standing", agent_id, reads=True)
+        return summary
 
     async def adopt(self, luggage: Luggage, origin: str) -> Taken:
-        """Have the engine store an agent, asleep. origin: the database from which it comes."""
-        told = luggage.told() | {"origin": origin}
-        return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, told))["taken"])
+        """Have the engine store an agent, asleep. origin: its source database."""
+        argument = luggage.told() | {"origin": origin}
+        return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, argument))["taken"])
 
     async def awaken(self, agent_id: AgentId) -> bool:
         """Awaken an agent; return whether it was asleep."""
@@ -80,19 +80,19 @@ class Engine:
         await self._ask(self._names.breakers, "adopt", breaker.name, RECORD.dump_python(breaker, mode="json"))
 
     async def bring(self, agent_id: AgentId, turns: Sequence[Turn]) -> int:
-        """Write turns into the projection; return the newest version that it then has."""
-        told = {"turns": plain(TURNS, list(turns))}
-        return int(await self._ask(self._names.projection, "bring", agent_id, told))
+        """Write turns into the projection; return its newest version afterwards."""
+        argument = {"turns": plain(TURNS, list(turns))}
+        return int(await self._ask(self._names.projection, "bring", agent_id, argument))
 
     async def brought(self, agent_id: AgentId, after: int) -> Mapping[str, Any]:
         """Return the projection's summary of the turns above a version."""
-        told: Mapping[str, Any] = await self._ask(self._names.projection, "brought", agent_id, {"after": after})
-        return told
+        summary: Mapping[str, Any] = await self._ask(self._names.projection, "brought", agent_id, {"after": after})
+        return summary
 
     async def _ask(
-        self, service: str, handler: str, key: str, told: Mapping[str, Any] = NOTHING, *, reads: bool = False
+        self, service: str, handler: str, key: str, argument: Mapping[str, Any] = NOTHING, *, reads: bool = False
     ) -> Any:
-        return await self._answer(self._ingress, 2 * ANSWERS_S, service, handler, key, told, reads=reads)
+        return await self._answer(self._ingress, 2 * ANSWERS_S, service, handler, key, argument, reads=reads)
 
     async def _answer(
         self,
@@ -101,16 +101,16 @@ class Engine:
         service: str,
         handler: str,
         key: str,
-        told: Mapping[str, Any],
+        argument: Mapping[str, Any],
         *,
         reads: bool,
     ) -> Any:
         try:
             async with asyncio.timeout(within_s):
-                return await ingress.ask(f"move ({handler})", service, handler, key, told, reads=reads)
+                return await ingress.ask(f"move ({handler})", service, handler, key, argument, reads=reads)
         except TimeoutError:
             problem = (
-                f"the engine answers, but no service did so within {within_s:g} s; start one with `gatechart restate "
+                f"the engine answers, but no service did within {within_s:g} s; start one with `gatechart restate "
                 "serve`, or wait until the one that runs has delivered the mail that was sent before, and try again"
             )
             raise EngineUnreachableError(ingress.url, problem) from None

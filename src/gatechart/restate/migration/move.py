@@ -46,12 +46,12 @@ PAGE: Final = 200  # turns read together
 async def move_to_engine(
     source: str, to: str, *, tell: Tell, namespace: str = "", turns: int | None = None, dry_run: bool = False
 ) -> Moved:
-    """Move the agents and report what was moved. Safe to repeat after any interruption.
+    """Move the agents and report the counts. Safe to repeat after any interruption.
 
     source: the database's URL.
     to: the engine's ingress.
-    namespace: that of the service, which must be running.
-    turns: how many of each agent's newest turns go along; all if None.
+    namespace: the namespace of the service, which must be running.
+    turns: how many of each agent's newest turns to move; all if None.
     dry_run: only check, which also works beside an owner.
     Raises MoveError if something cannot be moved or arrived differently; StoreOwnedError, StoreMovedError,
     EngineUnreachableError, EngineRefusedError.
@@ -72,14 +72,14 @@ async def move_to_engine(
 
 
 def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
-    """Report an earlier move. Raises StoreMovedError if it went elsewhere."""
+    """Report an earlier move. Raises StoreMovedError if it had another target."""
     if before[0] != to:
         raise StoreMovedError(source, *before)
     return Moved(source=source, to=to, before=before[1])
 
 
 class _Move:
-    """One attempt at a move. Each pass reads the database anew."""
+    """One attempt at a move. Each pass rereads the database."""
 
     def __init__(self, store: SqlStore, engine: Engine, terms: ArrivalTerms, source: str, to: str, tell: Tell) -> None:
         self._store = store
@@ -92,7 +92,7 @@ class _Move:
         self._was_there: set[AgentId] = set()
 
     async def check(self) -> Moved:
-        """Count what will be moved. Raises MoveError if any of it cannot be."""
+        """Count the data to move. Raises MoveError if any of it cannot be moved."""
         await check_terms(self._store, self._terms, self._fail)
         breakers = len(await self._store.breakers())
         moved, digest = Moved(source=self._source, to=self._to, breakers=breakers), Digest()
@@ -107,13 +107,13 @@ class _Move:
             living += await self._living(page)
         if large:
             remedy = "shorten their contexts, or raise Terms(most_bytes=...) of the service"
-            raise self._fail("they are larger than what the service takes", remedy, large)
+            raise self._fail("they are larger than the service accepts", remedy, large)
         if living:
             raise self._fail(*_LIVING, living)
         return replace(moved, digest=str(digest), were_there=len(self._was_there))
 
     async def _living(self, page: Sequence[Luggage]) -> list[AgentId]:
-        """Return agents that live on the engine and differ from those here. Notes those that are equal."""
+        """Return agents that live on the engine and differ from the copies here. Records the equal ones."""
         standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
         there = [(each.agent_id, each.digest, known) for each, known in zip(page, standing, strict=True) if known]
         self._was_there |= {agent_id for agent_id, digest, known in there if known["digest"] == digest}
@@ -125,7 +125,7 @@ class _Move:
         await self._adopt()
         pasts = await self._bring(turns)
         await self._compare(moved, pasts)
-        # The point of no return: until here the agents live in the database, from here on the engine.
+        # The point of no return: until here the agents live in the database, afterwards on the engine.
         await self._store.write(partial(seal, to=self._to))
         after = await self.awaken()
         went = sum(past.turns for past in pasts.values())
@@ -135,8 +135,8 @@ class _Move:
     async def _adopt(self) -> None:
         async for page in self._pages("taken there"):
             new = [each for each in page if each.agent_id not in self._was_there]
-            taken = await asyncio.gather(*(self._engine.adopt(each, self._origin) for each in new))
-            living = [each.agent_id for each, how in zip(new, taken, strict=True) if how is Taken.LIVES]
+            results = await asyncio.gather(*(self._engine.adopt(each, self._origin) for each in new))
+            living = [each.agent_id for each, how in zip(new, results, strict=True) if how is Taken.LIVES]
             if living:
                 raise self._fail(*_LIVING, living)
 
@@ -146,30 +146,32 @@ class _Move:
         doing = "history taken there" if self._terms.projects else "history counted"
         async for page in self._pages(doing):
             born = [each for each in page if each.state.snapshot is not None]
-            found = await asyncio.gather(
+            pasts_of_page = await asyncio.gather(
                 *(bring_past(self._store, self._engine, each, turns, self._terms) for each in born)
             )
-            pasts |= {each.agent_id: past for each, past in zip(born, found, strict=True)}
+            pasts |= {each.agent_id: past for each, past in zip(born, pasts_of_page, strict=True)}
         return pasts
 
     async def _compare(self, moved: Moved, pasts: dict[AgentId, Past]) -> None:
-        """Raise MoveError if the engine's copy differs from the database, both read anew."""
+        """Raise MoveError if the engine's copy differs from the database, both read again."""
         seen, digest = Moved(source=self._source, to=self._to), Digest()
-        other: list[AgentId] = []
+        differing: list[AgentId] = []
         async for page in self._pages("compared"):
             standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
             for each, known in zip(page, standing, strict=True):
                 seen = _with(seen, each)
                 digest.add(each.agent_id, known["digest"] if known else "")
                 if known is None or known["digest"] != each.digest:
-                    other.append(each.agent_id)
+                    differing.append(each.agent_id)
             if self._terms.projects:
                 same = await asyncio.gather(*(self._is_past_there(each, pasts) for each in page))
-                other += [each.agent_id for each, is_same in zip(page, same, strict=True) if not is_same]
+                differing += [each.agent_id for each, is_same in zip(page, same, strict=True) if not is_same]
         rows = await self._store.read(counts)
-        if other:
-            remedy = "run it again; where it stays so, give the service an empty projection, and report it"
-            raise self._fail("what was read back is not what was brought", remedy, list(dict.fromkeys(other)))
+        if differing:
+            remedy = "run it again; if the error repeats, give the service an empty projection, and report it"
+            raise self._fail(
+                "the copies on the engine differ from the agents sent", remedy, list(dict.fromkeys(differing))
+            )
         is_all = (seen.agents, seen.mail, seen.invokes, seen.steps, seen.entries) == tuple(rows.values())
         if not is_all or str(digest) != moved.digest:
             raise self._fail(f"{seen} was compared, and the database has {dict(rows)}", "run it again, and report it")
@@ -184,19 +186,19 @@ class _Move:
     async def awaken(self) -> Moved:
         """Awaken all agents that are asleep there.
 
-        Their slots are reserved, and circuit breakers are as they were here, before any of them begins.
+        Their slots are reserved, and circuit breakers have the state that they had here, before any agent runs.
         """
         await asyncio.gather(*map(self._engine.adopt_breaker, await self._store.breakers()))
         async for page in self._pages("places taken"):
-            held = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
-            await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in held))
+            reserved = [(handoff, graph) for each in page for handoff, graph in each.state.places.items()]
+            await asyncio.gather(*(self._engine.hold(handoff, graph) for handoff, graph in reserved))
         awakened = 0
         async for page in self._pages("awakened"):
             awakened += sum(await asyncio.gather(*(self._engine.awaken(each.agent_id) for each in page)))
         return Moved(source=self._source, to=self._to, awakened=awakened)
 
     async def _pages(self, doing: str) -> AsyncIterator[list[Luggage]]:
-        """Yield everything that travels, in pages."""
+        """Yield all agents to move, in pages."""
         total, done = (await self._store.read(counts))["agents"], 0
         async for page in self._departing():
             yield page
@@ -206,10 +208,10 @@ class _Move:
     async def _departing(self) -> AsyncIterator[list[Luggage]]:
         keep, after = self._terms.keep_ids, 0
         while True:
-            found, after = await self._store.read(partial(departing_agents, after=after, limit=AT_ONCE, ids=keep))
-            if not found:
+            page, after = await self._store.read(partial(departing_agents, after=after, limit=AT_ONCE, ids=keep))
+            if not page:
                 break
-            yield [packed(each, keep) for each in found]
+            yield [packed(departing, keep) for departing in page]
         last = ""
         while strangers := await self._store.read(partial(departing_strangers, after=last, limit=AT_ONCE)):
             last = strangers[-1].agent_id
@@ -220,7 +222,7 @@ class _Move:
 
 
 _LIVING: Final = (
-    "agents of these ids live there already, and are not as they are here",
+    "agents with these ids live there already, and differ from the ones here",
     "erase them there or here, or give the service another --namespace",
 )
 
@@ -247,10 +249,12 @@ Fail = Callable[[str, str, Sequence[AgentId]], MoveError]
 
 
 async def check_terms(store: SqlStore, terms: ArrivalTerms, fail: Fail) -> None:
-    """Raise MoveError if the service does not know the graphs, or somebody waits for an owner's answer."""
-    asked = await store.read(partial(asked_now, now=datetime.now(UTC)))
-    if asked:
-        raise fail(f"{asked} requests of other processes wait for its host", "let `gatechart run --once` do them", ())
+    """Raise MoveError if the service does not know the graphs, or another process waits for an owner's answer."""
+    requests = await store.read(partial(asked_now, now=datetime.now(UTC)))
+    if requests:
+        raise fail(
+            f"{requests} requests of other processes wait for its host", "let `gatechart run --once` do them", ()
+        )
     lost = await _agents(store, terms, NOWHERE, with_steps=False)
     if lost:
         raise fail("the service knows no version of their graphs that they fit", "serve it there, or migrate", lost)
@@ -265,14 +269,14 @@ async def check_terms(store: SqlStore, terms: ArrivalTerms, fail: Fail) -> None:
 
 
 async def _agents(store: SqlStore, terms: ArrivalTerms, home: str, *, with_steps: bool) -> list[AgentId]:
-    found: list[AgentId] = []
+    agents: list[AgentId] = []
     for graph in (graph for graph, becomes in terms.graphs.items() if becomes == home):
-        found += await store.read(partial(agents_of, graph=graph, with_steps=with_steps))
-    return found
+        agents += await store.read(partial(agents_of, graph=graph, with_steps=with_steps))
+    return agents
 
 
 def too_large(luggage: Luggage, terms: ArrivalTerms) -> bool:
-    """Tell whether the agent is too large to take turns there."""
+    """Return whether the agent is too large to take turns there."""
     return luggage.snapshot_size() > terms.most_bytes or luggage.size() > MOST_BYTES
 
 
@@ -297,10 +301,10 @@ async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int |
         after = max(after, newest - most)
     handoffs = {newest: tuple(await handoffs_of(store, each.agent_id))}
     last = after
-    while found := await store.read(partial(turns_of, agent_id=each.agent_id, after=last, limit=PAGE)):
-        for part in _parts(as_turns(found, handoffs)):
+    while page := await store.read(partial(turns_of, agent_id=each.agent_id, after=last, limit=PAGE)):
+        for part in _parts(as_turns(page, handoffs)):
             await engine.bring(each.agent_id, part)
-        last = found[-1][0].version
+        last = page[-1][0].version
     return Past(after, newest - after, after - first + 1)
 
 

@@ -16,16 +16,16 @@ Tell: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """The result of a move, or of a check. Each number counts what was compared on both sides."""
+    """The result of a move, or of a check. Each number counts items that were compared on both sides."""
 
     source: str
     to: str
     agents: int = 0
     ended: int = 0  # of these, no longer active
-    unborn: int = 0  # agents that have mail but have not begun
+    unborn: int = 0  # agents that have mail but have not started
     mail: int = 0  # waiting mail, timers included, and refused or dead mail
     invokes: int = 0  # open invokes
-    steps: int = 0  # steps that these have recorded
+    steps: int = 0  # recorded steps of these invokes
     entries: int = 0  # of their journals
     places: int = 0  # slots held by handoffs
     breakers: int = 0  # circuit breakers that are not closed
@@ -39,7 +39,7 @@ class Moved:
 
 
 class Digest:
-    """A digest of many agents, independent of the order in which they are added."""
+    """A digest of many agents, independent of their order."""
 
     def __init__(self) -> None:
         self._of: dict[AgentId, bytes] = {}
