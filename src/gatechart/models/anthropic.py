@@ -122,7 +122,7 @@ class AnthropicModel:
 
 
 def _tools(request: ModelRequest, more: Iterable[Any], strict: bool | None) -> dict[str, Any]:
-    """Return the tools; those that were called before, if there are none now, since the provider wants some then."""
+    """Return the tools; if there are none, the tools of earlier calls, since the provider then requires some."""
     tools = [*more, *anthropic_tools(request.tools, strict=strict if request.strict is None else request.strict)]
     if tools:
         kind = {"none": "none", "required": "any"}.get(request.tool_choice)

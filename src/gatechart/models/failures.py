@@ -104,7 +104,7 @@ _SPECIFIC: Final = ("too_many_strict_tools", "context_length", "quota", "content
 
 
 def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFailedError:
-    """Return the error for a response whose status is no success. body: as JSON value, or as text."""
+    """Return the error for a response whose status reports a failure. body: as JSON value, or as text."""
     error = error_in(body)
     facts = _facts(error)
     code = _code(facts)
@@ -126,7 +126,7 @@ def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFaile
 
 
 def error_in_answer(error: object) -> ModelFailedError:
-    """Return the error for an answer of status 200 that says what went wrong. error: the value of its `error`."""
+    """Return the error for an answer of status 200 that contains an error. error: the value of its `error`."""
     error = error_in(error)
     facts = _facts(error)
     status = _status(error)
@@ -138,7 +138,7 @@ def error_in_answer(error: object) -> ModelFailedError:
 
 
 def invalid_answer(problem: str) -> ModelFailedError:
-    """Return the error for an answer that has not the shape of its dialect."""
+    """Return the error for an answer that does not match its dialect."""
     return ModelFailedError(f"its answer cannot be read: {problem}", "invalid_answer")
 
 

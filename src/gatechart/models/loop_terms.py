@@ -1,4 +1,4 @@
-"""What a model loop was given, and how it reads the agent's context and the services."""
+"""The parameters of a model loop, and how it reads the agent's context and the services."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Prompt: TypeAlias = "Callable[[Any], str | Iterable[Message]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTerms:
-    """What a model loop was given. See ModelLoop."""
+    """The parameters of a model loop. See ModelLoop."""
 
     model: Model | str
     tools: tuple[str, ...]
@@ -66,7 +66,7 @@ class LoopTerms:
         return found.only(self.tools)
 
     def told_by(self, context: Any) -> tuple[Message, ...]:
-        """Return what the context tells the model. Raises ModelFailedError if it has no messages, and no prompt."""
+        """Return the context's messages for the model. Raises ModelFailedError if it has no messages, and no prompt."""
         if self.prompt is not None:
             told = self.prompt(context)
             return (Message(role="user", content=told),) if isinstance(told, str) else tuple(told)

@@ -125,7 +125,7 @@ def _imported(module: str) -> Any:
 
 
 def _as_sent(request: ModelRequest, accepts: Sequence[str]) -> Iterator[Any]:
-    """Yield the messages as pydantic-ai takes them: what is not the model's own is a request, also the results."""
+    """Yield the messages in pydantic-ai's form: all but the model's own messages are requests, also results."""
     of, parts = _imported("messages"), []
     if request.instructions:
         parts.append(of.SystemPromptPart(request.instructions))
