@@ -445,7 +445,7 @@ async def test_work_that_comes_back_is_told_to_the_first_model_once(place: Any) 
         await agent.until("LISTENING")
         await agent.send("ASKED", {"text": "And now?"})
         await server.asked(4)
-    answered = ("tool", "That was a choice of an earlier step; the work has gone on since.")
+    answered = ("tool", "This choice belongs to an earlier step; the work has continued since.")
     assert told(server.requests[3]) == [*ALL_OF_IT[:4], answered, ("assistant", "Refunded."), ("user", "And now?")]
 
 

@@ -112,7 +112,7 @@ class AnthropicModel:
             raise invalid_answer("it has no content")
         reason = reason if isinstance(reason, str) else ""
         if reason.lower() in FAILURES:
-            raise ModelFailedError(f"the provider broke the answer off: {reason}", "error_in_answer")
+            raise ModelFailedError(f"the provider aborted the answer: {reason}", "error_in_answer")
         form = ProviderMessage.model_construct(
             dialect=ANTHROPIC, model=self._model, host=self._provider.host, message=[] if blocks is None else blocks
         )

@@ -164,7 +164,7 @@ class Compactor:
         forms = [False, True][2 if any(each.is_plain for each in usable) else bool(usable) :]
         while best is None and forms:
             check()
-            answer = await self._asked(part, transcript.turns, frame, step, is_plain=forms.pop(0))
+            answer = await self._request(part, transcript.turns, frame, step, is_plain=forms.pop(0))
             best = answer if answer is not None and answer.summary else None
         old = part.transcript
         return Summary(
@@ -177,7 +177,7 @@ class Compactor:
     def _names_of(self, answer: SummaryAnswer, transcript: Transcript) -> tuple[str, ...]:
         return answer.names or transcript.split(self._policy.keep)[0].names
 
-    async def _asked(
+    async def _request(
         self, part: OldPart, turns: int, frame: Frame, step: Callable[[str], Step], *, is_plain: bool
     ) -> SummaryAnswer | None:
         """Return the recorded answer to a request for a summary; None if the provider refuses this request alone."""

@@ -117,7 +117,7 @@ def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFaile
     if should_retry in {"true", "false"} and not is_for_length:
         is_permanent = should_retry == "false"
     return ModelFailedError(
-        f"the provider answered {status} {_phrase(status)}: {_shown(error, body)}",
+        f"the provider answered {status} {_phrase(status)}: {_error_text(error, body)}",
         code,
         is_permanent,
         status,
@@ -133,7 +133,7 @@ def error_in_answer(error: object) -> ModelFailedError:
     code = _code(facts) or (_OF_STATUS.get(status, "") if status else "") or "error_in_answer"
     is_permanent = code in _PERMANENT or (status is not None and 400 <= status < 500 and status not in _PASSING)
     return ModelFailedError(
-        f"its answer is an error: {_shown(error, error)}", code, is_permanent, status, _retry_delay(error)
+        f"its answer is an error: {_error_text(error, error)}", code, is_permanent, status, _retry_delay(error)
     )
 
 
@@ -247,7 +247,7 @@ def _retry_delay(error: object) -> str:
     return ""
 
 
-def _shown(error: object, body: object) -> str:
+def _error_text(error: object, body: object) -> str:
     message = error.get("message") if isinstance(error, Mapping) else None
     text = f"{_facts(error)}" if isinstance(message, str) and message else str(body)
     return text[:_LONGEST]

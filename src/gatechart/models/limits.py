@@ -15,7 +15,7 @@ from gatechart.handoff.packet import MediaPart, TextPart
 from gatechart.models.model import Usage
 
 _INSTRUCTIONS: Final = (
-    "Summarize the conversation so far for whoever goes on with it: what was asked, what is known, what was done "
+    "Summarize the conversation so far for the agent that continues it: what was asked, what is known, what was done "
     "and with which results, what is still open. Keep names, numbers and identifiers exactly. Answer with the summary."
 )
 

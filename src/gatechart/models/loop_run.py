@@ -60,7 +60,7 @@ from gatechart.values.trail import LONGEST_TOLD, digest_of
 R = TypeVar("R", bound=Replacement)
 
 ACCEPTED: Final = "accepted"
-_EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
+_EARLIER: Final = "This choice belongs to an earlier step; the work has continued since."
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
 _WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"

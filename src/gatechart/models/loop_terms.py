@@ -50,7 +50,7 @@ class LoopTerms:
             return self.model
         found: Model | None = _service(services, self.model)
         if found is None:
-            raise ModelFailedError(f"the services have no {self.model!r}; give them one, or the loop its model")
+            raise ModelFailedError(f"the services have no {self.model!r}; add this model, or pass a Model to ModelLoop")
         return found
 
     def tools_of(self, services: Any) -> ToolBox:
@@ -59,7 +59,7 @@ class LoopTerms:
             return ToolBox()
         found: ToolBox | None = _service(services, "tools")
         if found is None:
-            raise ModelFailedError("the services have no `tools`; give them a ToolBox")
+            raise ModelFailedError("the services have no `tools`; add a ToolBox")
         missing = [each for each in self.tools if each not in found]
         if missing:
             raise ModelFailedError(f"the tool box has no {missing[0]!r}; {suggestion(missing[0], found.names)}")

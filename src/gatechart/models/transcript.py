@@ -427,7 +427,7 @@ class KeptTranscripts:
         self._kept: OrderedDict[tuple[str, str], Transcript] = OrderedDict()  # by agent and journal, newest last
 
     def continued(self, key: tuple[str, str], entries: Mapping[str, str]) -> Transcript:
-        """Return the transcript of a journal, and keep it. An earlier one is reused if the entries start with its own."""
+        """Return the transcript of a journal, and keep it. An earlier one is reused if the entries extend it."""
         earlier = self._kept.get(key)
         return self.keep(key, Transcript(entries) if earlier is None else earlier.continued(entries))
 
