@@ -1,1 +1,1 @@
-"""What the site has beside the pages that people write: `python -m docs.generate` lays all of it out in build/pages."""
+"""Generated pages of the site: `python -m docs.generate` writes them, with the handwritten pages, to build/pages."""

@@ -1,4 +1,4 @@
-"""Lay the pages of the site out in build/pages, or in another folder, from which `make docs` builds it."""
+"""Write the pages of the site to build/pages, or to another folder. `make docs` builds the site from them."""
 
 import sys
 from pathlib import Path

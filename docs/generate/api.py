@@ -94,7 +94,7 @@ def class_header(kind: type) -> str:
 
 
 def is_field(node: ast.AnnAssign | ast.Assign) -> bool:
-    """Whether a line of a class says what a user can set or read."""
+    """Whether a statement of a class declares a field that a user can set or read."""
     target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
     return isinstance(target, ast.Name) and not target.id.startswith("_") and target.id != "model_config"
 

@@ -1,4 +1,4 @@
-"""The pages of the site, in one folder, and the order in which they are listed."""
+"""The pages of the site, in one folder, and their order in the navigation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ FIRST: Final = (
 def lay_out(target: Path, generated: Mapping[str, str]) -> None:
     """Write all pages into a new folder, and beside it the configuration that lists them.
 
-    generated: the text of pages that nobody writes, by their path below the target.
+    generated: the text of generated pages, by path below the target.
     """
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(ROOT / "docs", target, ignore=shutil.ignore_patterns("generate", "*.txt", "__pycache__"))

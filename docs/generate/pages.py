@@ -1,4 +1,4 @@
-"""Pages about what the code says of itself: errors, keys of charts, commands, HTTP, configuration."""
+"""Reference pages generated from the code: errors, keys of charts, commands, HTTP, configuration."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def chart_keys() -> str:
 
 
 def kind_of(value: Mapping[str, Any], parts: Mapping[str, Any], depth: int = 0) -> str:
-    """Say in a few words what a key may hold."""
+    """Describe in a few words the values that a key accepts."""
     name = value.get("$ref", "").rpartition("/")[2]
     if name in parts and depth < 4:
         part = name.partition(".")[2]
@@ -147,7 +147,7 @@ def leaves(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def described(name: str, command: Any) -> Iterator[str]:
-    """Describe a command: what it does, its arguments and options, examples."""
+    """Describe a command: its effect, arguments, options and examples."""
     yield f"## {name}\n"
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     named = " ".join(one.metavar or one.name.upper() for one in arguments)

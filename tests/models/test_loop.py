@@ -362,7 +362,7 @@ async def test_loops_that_write_one_journal_at_the_same_time_are_told_so():
             agent = await runtime.start("both", at="THINKING")
             await agent.until("FAILED")
             [[kind, message]] = agent.context.failures
-    assert (kind, "give each one of its own" in message) == ("ModelFailedError", True)
+    assert (kind, "give each loop a separate journal" in message) == ("ModelFailedError", True)
 
 
 # Leaving the state

@@ -37,7 +37,7 @@ from gatechart.values.profiles import Needs, Profile
 from tests.models.support import Chat, Services, decide, hear, keep, wait, waits
 
 HANDED_ON = "The work was handed on. The next agent continues from here."
-CAME_BACK = "This transfer was made, and the work has come back since: the target refused it, or returned it."
+CAME_BACK = "This transfer was made, but the work came back: the target refused or returned it."
 UNFINISHED = "no result: the work was handed on before this call was made, or before it ended"
 TOOL = "transfer_to_refunds_at_REVIEWING"
 TRANSFER = (TOOL, {"reason": "it is lost", "summary": "order 7, 20 euros"}, "t")

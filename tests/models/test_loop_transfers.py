@@ -71,9 +71,9 @@ async def test_a_choice_of_the_model_is_followed_and_the_conversation_goes_on_in
     assert "Transfers left: 2 of 2." in requests[1]["messages"][0]["content"]
     assert messages == [
         ("agent", "Found a."),
-        ("agent", "", "about a", *["That was a choice of an earlier step; the work has gone on since."] * 2),
+        ("agent", "", "about a", *["This choice belongs to an earlier step; the work has continued since."] * 2),
         ("agent", "Found b."),
-        ("agent", "", "That was a choice of an earlier step; the work has gone on since."),
+        ("agent", "", "This choice belongs to an earlier step; the work has continued since."),
         ("agent", "Written."),
     ]
 

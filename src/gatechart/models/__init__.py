@@ -1,4 +1,4 @@
-"""Models: what they are asked and answer, adapters to their providers, and a loop that lets one call tools."""
+"""Models: requests and replies, adapters to providers, and a loop that lets a model call tools."""
 
 from gatechart.models.anthropic import AnthropicModel
 from gatechart.models.bounds import AnswerBounds

@@ -112,7 +112,7 @@ class AnthropicModel:
             raise invalid_answer("it has no content")
         reason = reason if isinstance(reason, str) else ""
         if reason.lower() in FAILURES:
-            raise ModelFailedError(f"the provider broke the answer off: {reason}", "error_in_answer")
+            raise ModelFailedError(f"the provider aborted the answer: {reason}", "error_in_answer")
         form = ProviderMessage.model_construct(
             dialect=ANTHROPIC, model=self._model, host=self._provider.host, message=[] if blocks is None else blocks
         )
@@ -122,7 +122,7 @@ class AnthropicModel:
 
 
 def _tools(request: ModelRequest, more: Iterable[Any], strict: bool | None) -> dict[str, Any]:
-    """Return the tools; those that were called before, if there are none now, since the provider wants some then."""
+    """Return the tools; if there are none, the tools of earlier calls, since the provider then requires some."""
     tools = [*more, *anthropic_tools(request.tools, strict=strict if request.strict is None else request.strict)]
     if tools:
         kind = {"none": "none", "required": "any"}.get(request.tool_choice)

@@ -102,7 +102,7 @@ class MessageCollector:
         """Return the block of a piece whose beginning some servers leave out."""
         kind = str(delta.get("type")).removesuffix("_delta")
         if kind not in {"text", "thinking"}:
-            raise invalid_answer(f"its stream has a {kind!r} piece of a block that never began")
+            raise invalid_answer(f"its stream has a {kind!r} piece of a block that never started")
         return _Block({"type": kind, kind: ""})
 
     def _add(self, block: _Block, kind: str, key: str, value: Any) -> None:

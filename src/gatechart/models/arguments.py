@@ -49,7 +49,7 @@ def _read_text(text: str) -> tuple[Any, str]:
 def _problem(value: object) -> str:
     """Return why a JSON value cannot be the arguments of a call; "" if it can."""
     if not isinstance(value, dict):
-        return f"the arguments are no JSON object, but {_KINDS.get(type(value), type(value).__name__)}"
+        return f"the arguments are not a JSON object, but {_KINDS.get(type(value), type(value).__name__)}"
     if depth_exceeds(value, DEEPEST):
         return f"the arguments are nested more than {DEEPEST} deep"
     try:

@@ -16,7 +16,7 @@ from gatechart.values.trail import LONGEST_TOLD
 
 
 def told_of(result: ToolResult[Any], tools: ToolBox) -> tuple[JsonValue, str]:
-    """Return what a model is told of a call: its value with secrets masked, or what went wrong."""
+    """Return the value of a call for the model, with secrets masked, and its error; "" if it succeeded."""
     if result.failure is not None:
         return None, f"{result.failure.kind}: {result.failure.message}"
     return hidden(_jsonable(result, tools.get(result.answered_by))), ""

@@ -28,7 +28,7 @@ _WINDOW_EXCEEDED: Final = "model_context_window_exceeded"
 """Anthropic's and Zhipu's word for an answer that was cut off because the conversation left it no room."""
 
 _SMALLEST_SHARE: Final = 8
-"""One in so many tokens of a transcript has to be in the part that a summary replaces; else it is not worth a call."""
+"""A summary has to replace at least 1/n of the tokens of a transcript; else it is not worth a call. This is n."""
 
 _LEAST_ROOM: Final = 1_000
 """Tokens of the conversation that a request for a summary has at least, however small `at_tokens` is."""
@@ -106,7 +106,7 @@ class Compactor:
 
     @property
     def usage(self) -> Usage:
-        """What answers took in this entry of the state that no compaction has used yet."""
+        """Usage of answers in this entry of the state that no compaction has used yet."""
         answers = self._answers().values()
         return sum((each.usage for each in answers if each.by == self._by), NO_USAGE)
 
@@ -134,7 +134,7 @@ class Compactor:
         return OldPart(transcript=old, room=max(room, _LEAST_ROOM))
 
     def _kept(self, transcript: Transcript, most_tokens: int) -> int:
-        """Return how many of the newest messages stay: fewer than the policy says if these are too large, but one."""
+        """Return the number of newest messages to keep: fewer than the policy's if they are too large, at least one."""
         kept, tokens = 0, 0
         for _, messages in reversed(list(transcript.groups())):
             tokens += tokens_of(messages)
@@ -164,7 +164,7 @@ class Compactor:
         forms = [False, True][2 if any(each.is_plain for each in usable) else bool(usable) :]
         while best is None and forms:
             check()
-            answer = await self._asked(part, transcript.turns, frame, step, is_plain=forms.pop(0))
+            answer = await self._request(part, transcript.turns, frame, step, is_plain=forms.pop(0))
             best = answer if answer is not None and answer.summary else None
         old = part.transcript
         return Summary(
@@ -177,7 +177,7 @@ class Compactor:
     def _names_of(self, answer: SummaryAnswer, transcript: Transcript) -> tuple[str, ...]:
         return answer.names or transcript.split(self._policy.keep)[0].names
 
-    async def _asked(
+    async def _request(
         self, part: OldPart, turns: int, frame: Frame, step: Callable[[str], Step], *, is_plain: bool
     ) -> SummaryAnswer | None:
         """Return the recorded answer to a request for a summary; None if the provider refuses this request alone."""

@@ -28,7 +28,9 @@ def accepted_finishes(accept: Iterable[Finish | str]) -> frozenset[Finish]:
     given = (accept,) if isinstance(accept, str) else tuple(accept)
     wrong = [each for each in given if each not in INCOMPLETE]
     if wrong:
-        raise ValueError(f"ModelLoop(accept={wrong[0]!r}) is no reason to accept; there are {', '.join(INCOMPLETE)}")
+        raise ValueError(
+            f"ModelLoop(accept={wrong[0]!r}) is not a finish reason to accept; use {', '.join(INCOMPLETE)}"
+        )
     return frozenset(map(Finish, given))
 
 

@@ -14,34 +14,34 @@ from gatechart.handoff.packet import MediaPart, Message, TextPart
 from gatechart.models.dialects import StoredMessage
 from gatechart.models.model import Finish, Usage
 
-_UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so without what says nothing
+_UNLESS_EMPTY: Final = Field(exclude_if=operator.not_)  # a turn is stored often, so empty fields are left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """Messages that others said, as they came to the loop."""
+    """Messages from outside the loop, as the loop received them."""
 
     messages: tuple[Message, ...]
-    source: Annotated[str, _UNLESS_EMPTY] = ""  # that told the loop; "" for the agent's context
+    source: Annotated[str, _UNLESS_EMPTY] = ""  # of the messages; "" for the agent's context
     seen: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
-    """Identities of other messages here that the source told, each with the key of a message that has no id itself."""
+    """Identities of other messages here that the source sent, each with the key of a message that has no id itself."""
     kept: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()
-    """Identities of turns of the model that a rollback took from the context, and that stay here."""
+    """Identities of turns of the model that a rollback removed from the context, and that stay here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTurn:
-    """An answer of the model. The calls of its message have no results: these are entries of their own."""
+    """An answer of the model. The calls of its message have no results: results are separate entries."""
 
     number: int  # from 1, over the whole transcript
-    by: str  # the entry of a state and the invoke that asked
+    by: str  # the entry of a state and the invoke that sent the request
     state: str
     message: StoredMessage
     finish: Finish
     usage: Usage
     transfers: Annotated[tuple[str, ...], _UNLESS_EMPTY] = ()  # tools of the transfers that it was offered
     reason: Annotated[str, _UNLESS_EMPTY] = ""  # the provider's own word for why the answer ended
-    form: Annotated[int, _UNLESS_EMPTY] = 0  # in which its provider took the messages before it: see `in_form`
+    form: Annotated[int, _UNLESS_EMPTY] = 0  # of the earlier messages that its provider accepted: see `in_form`
     limit: Annotated[int, _UNLESS_EMPTY] = 0  # of the tokens of these messages, as sent: see `fitted`
     is_edited: Annotated[bool, _UNLESS_EMPTY] = False  # then the calls of its message have their results
 
@@ -59,7 +59,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What the loop told the model about an answer that does not fit."""
+    """The loop's message to the model about an answer that does not fit."""
 
     turn: int
     message: Message
@@ -67,25 +67,25 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nudged:
-    """What a way out told the model."""
+    """A message of an escape plan to the model."""
 
-    number: int  # of the attempt, by which it is told once
+    number: int  # of the attempt; each attempt sends one message
     message: Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """What stands in place of entries that are no longer told."""
+    """Replaces entries that are no longer sent to the model."""
 
     turns: int  # turns of the model so far
     summary: Message | None
     by: str  # as of a turn
     usage: Usage  # of that entry and invoke so far, the summary included
-    known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that others may still say
+    known: Mapping[str, int] = field(default_factory=dict)  # digests of replaced messages that a source may still send
     nudged: int = 0  # number of the newest nudge so far
     call_ids: Annotated[str, _UNLESS_EMPTY] = ""  # of the calls that were replaced: see KnownIds
     ids: Annotated[Mapping[str, str], _UNLESS_EMPTY] = field(default_factory=dict)
-    """Identities of replaced messages that others may still say, each with the digest of its contents."""
+    """Identities of replaced messages that a source may still send, each with the digest of its contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Compaction(Replacement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut(Replacement):
-    """What stands in place of the newest turns, which a way out has left out."""
+    """Replaces the newest turns, after an escape plan removed them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,12 +141,12 @@ def entry_of(kind: str, text: str) -> Entry:
 
 
 def text_of(name: str, entry: Entry) -> str:
-    """Return an entry as JSON text. name: under which it is written; it begins with the kind of entry."""
+    """Return an entry as JSON text. name: its key in the journal, which starts with the kind of entry."""
     return ENTRY_KINDS[name.partition(".")[0]].dump_json(entry).decode()
 
 
 def messages_of(entry: Entry) -> tuple[Message, ...]:
-    """Return the messages of an entry as it is stored: the calls of a turn have no results there."""
+    """Return the messages of a stored entry, where the calls of a turn have no results."""
     match entry:
         case Heard(messages=messages):
             return messages

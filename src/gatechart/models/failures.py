@@ -104,7 +104,7 @@ _SPECIFIC: Final = ("too_many_strict_tools", "context_length", "quota", "content
 
 
 def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFailedError:
-    """Return the error for a response whose status is no success. body: as JSON value, or as text."""
+    """Return the error for a response whose status reports a failure. body: as JSON value, or as text."""
     error = error_in(body)
     facts = _facts(error)
     code = _code(facts)
@@ -117,7 +117,7 @@ def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFaile
     if should_retry in {"true", "false"} and not is_for_length:
         is_permanent = should_retry == "false"
     return ModelFailedError(
-        f"the provider answered {status} {_phrase(status)}: {_shown(error, body)}",
+        f"the provider answered {status} {_phrase(status)}: {_error_text(error, body)}",
         code,
         is_permanent,
         status,
@@ -126,19 +126,19 @@ def refused(status: int, body: object, headers: Mapping[str, Any]) -> ModelFaile
 
 
 def error_in_answer(error: object) -> ModelFailedError:
-    """Return the error for an answer of status 200 that says what went wrong. error: the value of its `error`."""
+    """Return the error for an answer of status 200 that contains an error. error: the value of its `error`."""
     error = error_in(error)
     facts = _facts(error)
     status = _status(error)
     code = _code(facts) or (_OF_STATUS.get(status, "") if status else "") or "error_in_answer"
     is_permanent = code in _PERMANENT or (status is not None and 400 <= status < 500 and status not in _PASSING)
     return ModelFailedError(
-        f"its answer is an error: {_shown(error, error)}", code, is_permanent, status, _retry_delay(error)
+        f"its answer is an error: {_error_text(error, error)}", code, is_permanent, status, _retry_delay(error)
     )
 
 
 def invalid_answer(problem: str) -> ModelFailedError:
-    """Return the error for an answer that has not the shape of its dialect."""
+    """Return the error for an answer that does not match its dialect."""
     return ModelFailedError(f"its answer cannot be read: {problem}", "invalid_answer")
 
 
@@ -247,7 +247,7 @@ def _retry_delay(error: object) -> str:
     return ""
 
 
-def _shown(error: object, body: object) -> str:
+def _error_text(error: object, body: object) -> str:
     message = error.get("message") if isinstance(error, Mapping) else None
     text = f"{_facts(error)}" if isinstance(message, str) and message else str(body)
     return text[:_LONGEST]

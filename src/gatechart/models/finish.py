@@ -40,7 +40,7 @@ _WORDS: Final[Mapping[Finish, tuple[str, ...]]] = {
 _FINISHED: Final = {word: finish for finish, words in _WORDS.items() for word in words}
 
 FAILURES: Final = frozenset({"error", "network_error", "insufficient_system_resource", "abort", "aborted", "cancelled"})
-"""Words of providers for an answer that broke off on their side, and that is worth asking for again."""
+"""Words of providers for an answer that broke off on their side, so that the request is worth repeating."""
 
 
 def finish_of(reason: str, message: Message, *, is_refused: bool = False) -> Finish:
@@ -64,5 +64,5 @@ def finish_of(reason: str, message: Message, *, is_refused: bool = False) -> Fin
 
 
 def has_content(message: Message) -> bool:
-    """Return whether a message says something: text that is not blank, or media."""
+    """Return whether a message has contents: text that is not blank, or media."""
     return bool(message.content.strip()) or any(isinstance(each, MediaPart) for each in message.parts)

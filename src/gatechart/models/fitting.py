@@ -28,7 +28,7 @@ _LEAST: Final = 16
 
 
 def shortened_text(text: str, most_tokens: int) -> str:
-    """Return a text, or its beginning and its end with a note between them that says how much is left out.
+    """Return a text, or its beginning and its end with a note between them about the omitted amount.
 
     >>> shortened_text("word " * 100, 10)
     'word word word word word w[… 460 of 500 characters are left out here …]ord word word '

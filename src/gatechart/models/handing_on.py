@@ -116,7 +116,7 @@ def _fitting(lines: list[_Line], most_bytes: int) -> list[_Line]:
     if not out:
         return lines
     first = next(place for place, line in enumerate(lines) if any(line is each for each in out))
-    told = f"{len(out)} messages of the model were left out here: those handed on may have {most_bytes:,} bytes."
+    told = f"{len(out)} messages of the model were left out here: a handoff keeps at most {most_bytes:,} bytes of them."
     note = _Line(Message(role=SUMMARY, content=told, time=lines[first].message.time), is_added=True)
     kept = [line for line in lines[first:] if all(line is not each for each in out)]
     return [*lines[:first], note, *kept]

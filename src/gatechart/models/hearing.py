@@ -19,11 +19,11 @@ from gatechart.secrets import hidden
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The messages that a loop gets when it begins."""
+    """The messages that a loop gets when it starts."""
 
     source: str  # of the messages; "" for the agent's context
     messages: Sequence[Message]
-    listed: Sequence[Message] | None = None  # messages of the agent's context; None if it is no conversation
+    listed: Sequence[Message] | None = None  # messages of the agent's context; None if it has no conversation
     is_after_rollback: bool = False  # then the model's turns stay, because its calls were made
 
     def identities_by_source(self) -> Mapping[str, set[str]]:
@@ -61,7 +61,7 @@ def compared(transcript: Transcript, told: Told) -> Hearing:
 
 
 class _Comparison:
-    """The messages of a transcript, and those told now that are the same."""
+    """The messages of a transcript, matched with the equal messages that the loop gets now."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
@@ -70,7 +70,7 @@ class _Comparison:
         aliases = {key: each for each, key in transcript.aliases.items()}
         named = ((slot.identity or aliases.get(key, ""), slot) for key, slot in self._slots.items())
         self._named = {name: slot for name, slot in named if name}
-        self._matched: dict[str, Message] = {}  # told now, by key of the slot
+        self._matched: dict[str, Message] = {}  # received now, by key of the slot
         self.edited_summaries: list[str] = []
 
     def match(self, said: Iterable[Message]) -> list[Message]:
@@ -151,7 +151,7 @@ class _Comparison:
         return tuple(identity(each.message) for each in self._removed(told) if isinstance(each.entry, ModelTurn))
 
     def _edited(self, slot: Slot) -> Message | None:
-        """Return the message in place of one in the transcript; None if it stays as it is."""
+        """Return the replacement of a message in the transcript; None if it does not change."""
         own, message = slot.message, self._matched.get(slot.key)
         if message is None:
             return None

@@ -1,4 +1,4 @@
-"""What a model loop may use, and what becomes of a transcript that grows too long."""
+"""Limits of a model loop: its budget, and the compaction of a transcript that grows too long."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gatechart.handoff.packet import MediaPart, TextPart
 from gatechart.models.model import Usage
 
 _INSTRUCTIONS: Final = (
-    "Summarize the conversation so far for whoever goes on with it: what was asked, what is known, what was done "
+    "Summarize the conversation so far for the agent that continues it: what was asked, what is known, what was done "
     "and with which results, what is still open. Keep names, numbers and identifiers exactly. Answer with the summary."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a loop may use in one entry of its state. What is None has no limit."""
+    """Limits of a loop in one entry of its state. None: no limit."""
 
     tokens: int | None = None  # read and written
     cost: float | None = None  # in the currency of the model's prices
-    seconds: float | None = None  # from the loop's beginning on, time between processes included
+    seconds: float | None = None  # since the start of the loop, with the time between processes
 
     def __post_init__(self) -> None:
         for name in ("tokens", "cost", "seconds"):
@@ -46,13 +46,13 @@ class Budget:
 
 
 MOST_BYTES: Final = 100_000
-"""Bytes in UTF-8 of the result of a call that a model is told, in a loop without compaction: about 25,000 tokens."""
+"""Maximum bytes (UTF-8) of a call's result for the model, in a loop without compaction: about 25,000 tokens."""
 
 _LEAST_BYTES: Final = 10_000
 
 
 def cut_off(output: JsonValue, most_bytes: int) -> JsonValue:
-    r"""Return the result of a call as it is, or, where it is too large, the beginning of its text, which says so.
+    r"""Return the result of a call unchanged, or the beginning of its text with a note if it is too large.
 
     >>> cut_off("12345678", 4)
     '1234\n[Cut off here: the result has 8 bytes, and 4 at most are shown. Ask for less.]'

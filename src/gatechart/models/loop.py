@@ -33,8 +33,9 @@ class ModelLoop:
     """A loop of a model and its tools: `Invoke(ModelLoop("model", tools=["lookup_order"], instructions="…"))`.
 
     Each turn of the model and each result of a call is an entry of a journal that belongs to the agent. So a repeat of
-    the invocation, and a later one of the agent, goes on where the transcript ends: no turn and no call is made again.
-    What the context says since then is heard; nothing said, the last answer stands. `done.invoke.<id>` brings
+    the invocation, or a later invocation of the agent, continues the transcript: no turn and no call is made again.
+    The loop reads messages that are new in the context; without new messages, the last answer stands.
+    `done.invoke.<id>` brings
     `{"answer": …, "finish": …, "messages": […], "usage": {…}, "waits_for": […]}`; `keep_messages` is an action that
     adds these messages to a ConversationContext. A limit that is reached is `error.invoke.<id>` of type
     BudgetUsedUpError, an answer that is not complete is one of type IncompleteAnswerError, with its `finish`.
@@ -42,11 +43,12 @@ class ModelLoop:
     model: a Model, or its name in the services.
     tools: names of tools in the services' tool box, or the tools.
     instructions: for the model, a text or a function of the context.
-    prompt: what the model is told, a function of the context; by default the messages of a ConversationContext.
+    prompt: a function of the context that returns the messages for the model; by default those of a
+        ConversationContext.
     output: the type of the answer, given by a call of the tool `answer`; text if None.
-    checks: functions of the answer that return what is wrong with it, which goes back to the model.
-    most_turns: of the model, and `budget`: in one entry of the state. most_bytes: of the result of a call; what is
-    longer is cut off, and says so. None: as many bytes as `compaction` has tokens, which is about a quarter of them.
+    checks: functions of the answer that return a problem, which the loop sends back to the model.
+    most_turns: of the model, and `budget`: in one entry of the state. most_bytes: of the result of a call; a longer
+        result is cut off, with a note. None: as many bytes as `compaction` has tokens, about a quarter of them.
     retry: of a turn whose provider fails, unless it says that the request is wrong; `Retry-After` is waited for.
     breaker: a circuit breaker of the model's name in the services; while it is open, retries wait for it.
     approval: of calls; a call that waits for a person ends the loop. withdraw: whether a message that arrives
@@ -58,7 +60,7 @@ class ModelLoop:
     length, the loop sends shorter forms of the largest messages.
     stream: publish `{"turn": n, "text": …}` as the model writes, and `{"turn": n, "calls": […]}`.
     journal: of the agent; loops of other states that name the same one continue the same conversation, one at a time.
-    name: by which the invoke is known, if it has no id.
+    name: of the invoke, if it has no id.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class ModelLoop:
 
     @property
     def journal(self) -> str:
-        """Name of the agent's journal with the transcript, out of which escapes can leave what was repeated."""
+        """Name of the agent's journal with the transcript. Escape plans can remove repeated turns from it."""
         return self.terms.journal
 
     @property

@@ -1,4 +1,4 @@
-"""One run of a model loop: what it does next follows from the transcript alone."""
+"""One run of a model loop. The transcript alone determines its next step."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ from gatechart.values.trail import LONGEST_TOLD, digest_of
 R = TypeVar("R", bound=Replacement)
 
 ACCEPTED: Final = "accepted"
-_EARLIER: Final = "That was a choice of an earlier step; the work has gone on since."
-_CAME_BACK: Final = "This transfer was made, and the work has come back since: the target refused it, or returned it."
+_EARLIER: Final = "This choice belongs to an earlier step; the work has continued since."
+_CAME_BACK: Final = "This transfer was made, but the work came back: the target refused or returned it."
 _GO_ON: Final = Message(role="user", content="[Go on as you are instructed.]")
 _ONE_ANSWER: Final = "another answer of this turn was accepted"
 _WITHDRAWN: Final = "withdrawn: a message arrived before it was approved. Make it again if it is still wanted"
@@ -72,7 +72,7 @@ _TRANSCRIPTS: Final = KeptTranscripts()
 
 @dataclass(frozen=True, slots=True)
 class _Final:
-    """The answer with which a loop ends."""
+    """The final answer of a loop."""
 
     answer: JsonValue
     finish: Finish
@@ -129,7 +129,7 @@ class LoopRun:
         return key_of_call(self._journal, Identity(call.id, call.name, "", is_given=True)) == known_as
 
     def _in_place_of(self, old: Transcript, kind: type[R], summary: Message | None, more: Usage = NO_USAGE) -> R:
-        """Return an entry that stands in place of a part. more: what its summary took."""
+        """Return an entry that replaces a part. more: the usage of its summary."""
         told = self._terms.told_by(self._context)
         return kind(
             turns=self._transcript.turns,
@@ -149,7 +149,7 @@ class LoopRun:
         _TRANSCRIPTS.keep((self._journal.invocation.agent_id, self._journal.name), left)
 
     async def result(self) -> dict[str, Any]:
-        """Return what the invoke brings: the answer, or the calls that wait for a person."""
+        """Return the result of the invoke: the answer, or the calls that wait for a person."""
         while True:
             waiting = await self._answer_calls()
             if waiting:
@@ -191,13 +191,15 @@ class LoopRun:
             self._check_budget()
             turn = await self._asked(f"turn.{number}.again", frame, is_last=True)
         if turn.by != self._by:
-            raise ModelFailedError(f"another loop writes the journal {self._terms.journal!r}; give each one of its own")
+            raise ModelFailedError(
+                f"another loop writes the journal {self._terms.journal!r}; give each loop a separate journal"
+            )
         calls = [call.name for call in turn.message.tool_calls]
         if calls and self._terms.stream:
             self._work.publish({"turn": number, "calls": calls})
 
     async def _asked(self, name: str, frame: Frame, *, is_last: bool) -> ModelTurn:
-        """Ask for a turn, which is recorded under the name. is_last: whether the messages may be shortened."""
+        """Request a turn and record it under the name. is_last: whether the messages may be shortened."""
         number = self._transcript.turns + 1
         request = ModelRequest(
             messages=tuple(with_bytes(self._journal, each) for each in self._messages_sent()),
@@ -210,14 +212,14 @@ class LoopRun:
         return cast("ModelTurn", await self._recorded(name, made))
 
     async def _hear_nudge(self) -> None:
-        """Tell the model, once, what a way out wants it to know."""
+        """Send the model the message of an escape plan, once."""
         escapes = await self._work.escapes()
         if escapes.nudge and escapes.count > self._transcript.nudged:
             told = Message(role="user", content=f"[{escapes.nudge}]", id=random_id())
             await self._write(f"nudge.{escapes.count}", Nudged(number=escapes.count, message=told))
 
     def _messages_sent(self) -> tuple[Message, ...]:
-        """Return what the model is told, with its own calls as it made them.
+        """Return the messages for the model, with its own calls unmasked.
 
         Models do not answer their own last message, except after a turn that was paused.
         """
@@ -263,13 +265,13 @@ class LoopRun:
         return () if self._terms.output.tool is None else (self._terms.output.tool,)
 
     async def _recorded(self, name: str, made: Any) -> Any:
-        """Return what is made, recorded under the name, with the loop's retries."""
+        """Run a step with the loop's retries, and record its result under the name."""
         entry = await self._talk.step(self._step(name), made)
         self._transcript.add(name, self._journal.recorded(name) or text_of(name, entry))
         return entry
 
     def _step(self, name: str) -> Step:
-        """Return a step that asks the model, tried again as a tool's calls are: not if the request itself is wrong."""
+        """Return a step that calls the model, with the retries of a tool: none if the request itself is wrong."""
         return Step(name, retry=self._terms.retry, retry_on=is_passing)
 
     async def _write(self, name: str, entry: Entry) -> None:
@@ -278,7 +280,7 @@ class LoopRun:
     # Calls
 
     async def _answer_calls(self) -> tuple[ToolCall, ...]:
-        """Answer the open calls of the newest turn. Return those that wait for a person; then no other is made."""
+        """Answer the open calls of the newest turn, unless some wait for a person. Return the waiting calls."""
         last, found = self._transcript.last, self._transcript.open_calls()
         if last is None or not found:
             return ()
@@ -316,7 +318,7 @@ class LoopRun:
         return decision(self._terms.approval, self._context, masked_call(call))
 
     async def _answers(self, last: ModelTurn, found: list[tuple[int, ToolCall]]) -> set[int]:
-        """Judge the calls that give the answer, the first one that fits is accepted. Return their places."""
+        """Judge the calls of the answer tool, and accept the first one that fits. Return their places."""
         places: set[int] = set()
         is_given = False
         for place, call in found:
@@ -359,7 +361,7 @@ class LoopRun:
         return turn.state == it.state and self._transcript.is_answered and not epochs
 
     async def _made(self, last: ModelTurn, place: int, call: ToolCall) -> None:
-        """Make a call, and record what the model is told of it."""
+        """Make a call, and record its result for the model."""
         tool = self._tools.get(call.name)
         assert tool is not None
         arguments = without_nulls(tool.takes.schema, revealed(call.arguments))
@@ -382,7 +384,7 @@ class LoopRun:
         return f"the tools are {names}" if names else "there are no tools"
 
     async def _tell_trail(self) -> None:
-        """Tell the agent's signals of the newest turn, once its calls are answered: a step of reasoning, once."""
+        """Report the newest turn to the agent's signals as a step of reasoning, once, after its calls are answered."""
         last = self._transcript.last
         if last is None or last.by != self._by:
             return
@@ -396,7 +398,7 @@ class LoopRun:
     # The end
 
     async def _final(self) -> _Final | None:
-        """Return the answer of the newest turn; tell the model what is wrong with it.
+        """Return the answer of the newest turn; send the model the problem of an answer that does not fit.
 
         There is none after a newer message, for a turn of another state's loop, or for a paused turn. Raises
         IncompleteAnswerError for an incomplete answer of this entry of the state. After an incomplete answer of an

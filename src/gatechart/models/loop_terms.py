@@ -1,4 +1,4 @@
-"""What a model loop was given, and how it reads the agent's context and the services."""
+"""The parameters of a model loop, and how it reads the agent's context and the services."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Prompt: TypeAlias = "Callable[[Any], str | Iterable[Message]]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTerms:
-    """What a model loop was given. See ModelLoop."""
+    """The parameters of a model loop. See ModelLoop."""
 
     model: Model | str
     tools: tuple[str, ...]
@@ -50,7 +50,7 @@ class LoopTerms:
             return self.model
         found: Model | None = _service(services, self.model)
         if found is None:
-            raise ModelFailedError(f"the services have no {self.model!r}; give them one, or the loop its model")
+            raise ModelFailedError(f"the services have no {self.model!r}; add this model, or pass a Model to ModelLoop")
         return found
 
     def tools_of(self, services: Any) -> ToolBox:
@@ -59,14 +59,14 @@ class LoopTerms:
             return ToolBox()
         found: ToolBox | None = _service(services, "tools")
         if found is None:
-            raise ModelFailedError("the services have no `tools`; give them a ToolBox")
+            raise ModelFailedError("the services have no `tools`; add a ToolBox")
         missing = [each for each in self.tools if each not in found]
         if missing:
             raise ModelFailedError(f"the tool box has no {missing[0]!r}; {suggestion(missing[0], found.names)}")
         return found.only(self.tools)
 
     def told_by(self, context: Any) -> tuple[Message, ...]:
-        """Return what the context tells the model. Raises ModelFailedError if it has no messages, and no prompt."""
+        """Return the context's messages for the model. Raises ModelFailedError if it has no messages, and no prompt."""
         if self.prompt is not None:
             told = self.prompt(context)
             return (Message(role="user", content=told),) if isinstance(told, str) else tuple(told)

@@ -1,4 +1,4 @@
-"""What a model is asked and what it answers, in the words of no provider."""
+"""Requests to models and their replies, independent of providers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Finish(StrEnum):
     LENGTH = "length"  # the answer was cut off at a limit of tokens
     REFUSED = "refused"  # the model or its provider refused
     FILTERED = "filtered"  # a content filter cut the answer off
-    PAUSED = "paused"  # the provider paused a long turn; sent back as it is, the turn continues
+    PAUSED = "paused"  # the provider paused a long turn; it continues if it is sent back unchanged
     EMPTY = "empty"  # neither text nor calls
     UNKNOWN = "unknown"  # a reason that this version does not know
 
@@ -41,18 +41,18 @@ _Cost: TypeAlias = Annotated[float, Field(exclude_if=operator.not_)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens, cost and requests that answers of models took. A figure that no provider reported is 0.
+    """Tokens, cost and requests of models' answers. A figure that no provider reported is 0.
 
     >>> Usage(input_tokens=10, output_tokens=2) + Usage(unreported=1)
     Usage(input_tokens=10, output_tokens=2, cached_tokens=0, cost=0.0, requests=2, unreported=1)
     """
 
-    input_tokens: int = 0  # with those that were read from a cache
+    input_tokens: int = 0  # including tokens read from a cache
     output_tokens: int = 0
     cached_tokens: _Figure = 0  # of the input, read from a cache
     cost: _Cost = 0.0  # in the currency of the model's prices; 0 if it was given none
     requests: int = 1
-    unreported: _Figure = 0  # of the requests: those whose provider left out the tokens that were read or written
+    unreported: _Figure = 0  # number of requests whose provider did not report the tokens read or written
 
     @property
     def is_reported(self) -> bool:
@@ -87,7 +87,7 @@ class Prices:
     cached: float | None = None  # of input that is read from a cache; the input's if None
 
     def cost(self, usage: Usage) -> float:
-        """Return what the usage costs.
+        """Return the cost of the usage.
 
         >>> Prices(input=3, output=15).cost(Usage(input_tokens=1_000_000, output_tokens=100_000))
         4.5
@@ -102,18 +102,18 @@ class Prices:
 
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
-"""Whether the model may call tools, must not, or must call one. With "none" it still knows those of earlier calls."""
+"""Whether the model may, must not or must call a tool. With "none" it still knows the tools of earlier calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """What a model is asked: to continue a conversation."""
+    """A request to a model to continue a conversation."""
 
     messages: tuple[Message, ...]  # oldest first; the calls of a message have their results
     instructions: str = ""
     tools: tuple[AnyTool, ...] = ()  # that it may call
     tool_choice: ToolChoice = "auto"
-    strict: bool | None = None  # whether tools are strict that do not say so themselves; None: as the model says
+    strict: bool | None = None  # default for tools that do not set it; None: the model's default
     tell: Callable[[str], None] | None = None  # given each piece of text as it comes; None to get the answer at once
 
 
@@ -136,30 +136,30 @@ class Model(Protocol):
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Return the model's answer.
 
-        Its calls are those that the model made as calls, never text that looks like one, each with an id and the tool's
-        own name; one whose arguments cannot be read says so in `error`. Raises ModelFailedError, or any other exception
-        of a provider's client.
+        Its calls are marked as calls by the provider, never text that looks like one. Each has an id and the tool's own
+        name. A call whose arguments cannot be read has the reason in `error`. Raises ModelFailedError, or any other
+        exception of a provider's client.
         """
         ...
 
 
 def is_by_model(message: Message) -> bool:
-    """Tell whether a model wrote the message."""
+    """Return whether a model wrote the message."""
     return message.role in _OF_MODELS
 
 
 def said(message: Message) -> str:
-    """Return the text of a message as a model is told it; it is told that a summary is one."""
+    """Return the text of a message for a model. The text of a summary starts with a note that it is one."""
     return f"[Summary of what was said before]\n{message.content}" if message.role == SUMMARY else message.content
 
 
 def own_names(tools: tuple[AnyTool, ...]) -> Mapping[str, str]:
-    """Return the tools' own names by those that models know them by."""
+    """Return the tools' names by their names in requests to models."""
     return {model_name(each.name): each.name for each in tools}
 
 
 def result_text(call: ToolCall) -> str:
-    """Return the result of a call as a model is told it: text as it is, anything else as JSON."""
+    """Return the result of a call for a model: text unchanged, anything else as JSON."""
     if call.error:
         return f"Error: {call.error}"
     return call.output if isinstance(call.output, str) else to_json(call.output).decode()

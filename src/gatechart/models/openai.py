@@ -101,7 +101,7 @@ class OpenAIModel:
             raise invalid_answer("its choice has no message")
         reason = reason if isinstance(reason, str) else ""
         if reason.lower() in FAILURES:
-            raise ModelFailedError(f"the provider broke the answer off: {reason}", "error_in_answer")
+            raise ModelFailedError(f"the provider aborted the answer: {reason}", "error_in_answer")
         form = ProviderMessage.model_construct(
             dialect=OPENAI, model=self._model, host=self._provider.host, message=message
         )

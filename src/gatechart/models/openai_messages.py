@@ -21,11 +21,11 @@ _OF_FILES: Final = "[Files of the results above:]"
 def sent_messages(request: ModelRequest, host: str, accepts: Sequence[str]) -> list[dict[str, Any]]:
     """Return the messages of a request. accepts: media types of the files that the model is shown."""
     ids = SHORT_ID if host.endswith("mistral.ai") else ANY_ID
-    told = [
+    conversation = [
         each for message in prepared(request.messages, OPENAI, host, ids) for each in _as_sent(message, accepts)
     ] or [{"role": "user", "content": BEGINNING}]
     system = [{"role": "system", "content": request.instructions}] if request.instructions else []
-    return [*system, *told]
+    return [*system, *conversation]
 
 
 def _as_sent(message: Message, accepts: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -66,23 +66,26 @@ def _verbatim(message: Message) -> dict[str, Any] | None:
     if not listed or came.get("audio"):
         return None  # these have another form in requests
     calls = calls_in(form.model_copy(update={"message": came}))
-    for told, call in zip(calls, message.tool_calls, strict=True):
-        _repair(told, call)
+    for sent_call, call in zip(calls, message.tool_calls, strict=True):
+        _repair(sent_call, call)
     if calls:
         came["tool_calls"] = calls
     content = came.get("content") or (None if calls else _content(parts_of(message), ()))
     return {**came, "role": "assistant", "content": content}
 
 
-def _repair(told: dict[str, Any], call: ToolCall) -> None:
+def _repair(sent_call: dict[str, Any], call: ToolCall) -> None:
     """Make a call valid: with its own id, a name of the right form, and arguments that are the text of an object."""
-    told["id"] = call.id
-    told.setdefault("type", "function")
-    function = told.get("function")
+    sent_call["id"] = call.id
+    sent_call.setdefault("type", "function")
+    function = sent_call.get("function")
     if not isinstance(function, dict):
-        if "custom" in told:
+        if "custom" in sent_call:
             return
-        function = told["function"] = {"name": told.pop("name", ""), "arguments": told.pop("arguments", "")}
+        function = sent_call["function"] = {
+            "name": sent_call.pop("name", ""),
+            "arguments": sent_call.pop("arguments", ""),
+        }
     name = function.get("name")
     function["name"] = valid_name(name if isinstance(name, str) else "")
     given = function.get("arguments")

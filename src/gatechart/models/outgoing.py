@@ -71,14 +71,14 @@ def _with_id(call: ToolCall, place: str, seen: set[str], pattern: re.Pattern[str
     """Return a call with an id that no other one has. pattern: of valid ids; None if any is."""
     call_id = call.id or f"call_{place}"
     if pattern is not None and not pattern.fullmatch(call_id):
-        call_id = _made(call_id, pattern)
+        call_id = _digest_id(call_id, pattern)
     if call_id in seen:
-        call_id = _made(f"{call_id} {place}", pattern or ANY_ID)
+        call_id = _digest_id(f"{call_id} {place}", pattern or ANY_ID)
     seen.add(call_id)
     return call if call_id == call.id else call.model_copy(update={"id": call_id})
 
 
-def _made(text: str, pattern: re.Pattern[str]) -> str:
+def _digest_id(text: str, pattern: re.Pattern[str]) -> str:
     digest = blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
     return digest[:9] if pattern is SHORT_ID else f"call_{digest}"
 

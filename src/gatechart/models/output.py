@@ -1,4 +1,4 @@
-"""The answer of a model in a shape: the tool by which it gives it, and what is wrong with one that does not fit."""
+"""Structured answers of a model: the answer tool, and the problems of an answer that does not fit."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from gatechart.turn.arguments import plain_payload
 logger = logging.getLogger(__name__)
 
 ANSWER: Final = "answer"
-"""The tool by which a model gives an answer in a shape."""
+"""Name of the tool that a model calls to give a structured answer."""
 
 Check = Callable[[Any], str | None]
-"""Says what is wrong with an answer, for the model; nothing if it is right. Plain, fast, and without effects."""
+"""Returns the problem of an answer, for the model; nothing if it is right. Must be plain, fast and without effects."""
 
 
 class Output:
@@ -47,7 +47,7 @@ class Output:
         self.tool = None if self._adapter is None else _answer_tool(kind, self._adapter, is_whole=self._is_whole)
 
     def read(self, arguments: Mapping[str, Any]) -> tuple[JsonValue, str]:
-        """Return the answer that a call of the tool gives, as JSON value, and what is wrong with it; "" if it fits."""
+        """Return the answer in a call of the tool, as JSON value, and its problem; "" if it fits."""
         assert self.tool is not None
         assert self._adapter is not None
         given = without_nulls(self.tool.takes.schema, arguments)
@@ -60,12 +60,12 @@ class Output:
             return None, "; ".join(problems_of(error))
         except PayloadError as error:
             return None, "; ".join(error.problems)
-        except Exception as error:  # of a validator or a serializer
+        except Exception as error:  # from a validator or a serializer
             return None, f"reading it raised {type(failure_in(error)).__name__}: {message_of(failure_in(error))}"
         return told, self._problem(answer)
 
     def read_text(self, text: str) -> tuple[JsonValue, str]:
-        """Return the answer that a text gives, and what is wrong with it; "" if it fits."""
+        """Return the answer in a text, and its problem; "" if it fits."""
         if self.tool is not None:
             return None, f"give the answer by calling the tool {ANSWER!r}"
         return text, self._problem(text)

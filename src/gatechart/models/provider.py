@@ -201,7 +201,7 @@ def _checked(answer: Any) -> Any:
     if isinstance(answer, list):
         answer = {"error": error_in(answer)} if len(answer) == 1 else answer
     if not isinstance(answer, dict):
-        raise invalid_answer(f"it is no JSON object, but {type(answer).__name__}")
+        raise invalid_answer(f"it is not a JSON object, but {type(answer).__name__}")
     if answer.get("error") or answer.get("type") == "error":
         raise error_in_answer(error_in(answer))
     return answer

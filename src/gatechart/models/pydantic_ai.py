@@ -68,7 +68,10 @@ class PydanticAIModel:
         direct = _imported("direct")
         with raising_failures():
             asked = self._model, list(_as_sent(request, self._accepts))
-            options = {"model_settings": self._asked(request), "model_request_parameters": self._parameters(request)}
+            options = {
+                "model_settings": self._settings_of(request),
+                "model_request_parameters": self._parameters(request),
+            }
             if request.tell is None:
                 response = await direct.model_request(*asked, **options)
             else:
@@ -79,7 +82,7 @@ class PydanticAIModel:
                     response = stream.get()
             return await self._reply(response, request)
 
-    def _asked(self, request: ModelRequest) -> Mapping[str, Any] | None:
+    def _settings_of(self, request: ModelRequest) -> Mapping[str, Any] | None:
         if request.tool_choice == "auto" or not request.tools:
             return self._settings
         return {**(self._settings or {}), "tool_choice": request.tool_choice}
@@ -102,7 +105,7 @@ class PydanticAIModel:
         details = response.provider_details or {}
         reason = str(details.get("finish_reason") or response.finish_reason or "")
         if response.finish_reason in FAILURES or reason.lower() in FAILURES:
-            raise ModelFailedError(f"the provider broke the answer off: {reason}", "error_in_answer")
+            raise ModelFailedError(f"the provider aborted the answer: {reason}", "error_in_answer")
         known = response.finish_reason or reason
         adapter = _imported("messages").ModelMessagesTypeAdapter
         ((message),) = adapter.dump_python([response], mode="json", exclude_none=True)
@@ -112,10 +115,10 @@ class PydanticAIModel:
         return replace(reply, usage=self._prices.priced(reply.usage), reason=reason)
 
 
-def _usage(told: Any) -> Usage:
+def _usage(reported: Any) -> Usage:
     """Return the usage of a response; pydantic-ai has 0 for figures that the provider did not report."""
-    read, written = told.input_tokens or 0, told.output_tokens or 0
-    cached = min(told.cache_read_tokens or 0, read)
+    read, written = reported.input_tokens or 0, reported.output_tokens or 0
+    cached = min(reported.cache_read_tokens or 0, read)
     return Usage(input_tokens=read, output_tokens=written, cached_tokens=cached, unreported=0 if read else 1)
 
 
@@ -125,7 +128,7 @@ def _imported(module: str) -> Any:
 
 
 def _as_sent(request: ModelRequest, accepts: Sequence[str]) -> Iterator[Any]:
-    """Yield the messages as pydantic-ai takes them: what is not the model's own is a request, also the results."""
+    """Yield the messages in pydantic-ai's form: all but the model's own messages are requests, also results."""
     of, parts = _imported("messages"), []
     if request.instructions:
         parts.append(of.SystemPromptPart(request.instructions))
@@ -149,10 +152,10 @@ def _response(of: Any, message: Message) -> Any:
     kept: Any = (message.__pydantic_extra__ or {}).get(RESPONSE)
     if message.verbatim is not None:
         form = message.verbatim.model_copy(deep=True)
-        for told, call in zip(calls_in(form), message.tool_calls, strict=True):
-            told.update({"tool_call_id": call.id, "tool_name": valid_name(str(told.get("tool_name") or ""))})
-            if call.error and not isinstance(told.get("args"), dict):
-                told["args"] = call.arguments  # that it wrote cannot be read, and some providers refuse it
+        for sent_call, call in zip(calls_in(form), message.tool_calls, strict=True):
+            sent_call.update({"tool_call_id": call.id, "tool_name": valid_name(str(sent_call.get("tool_name") or ""))})
+            if call.error and not isinstance(sent_call.get("args"), dict):
+                sent_call["args"] = call.arguments  # that it wrote cannot be read, and some providers refuse it
         kept = form.message
     if kept:
         (response,) = of.ModelMessagesTypeAdapter.validate_python([kept])
@@ -171,7 +174,7 @@ def _results(of: Any, calls: Iterable[ToolCall], accepts: Sequence[str]) -> Iter
     for call in calls:
         parts = () if call.error else call.parts
         shown = [each for each in parts if isinstance(each, MediaPart) and is_accepted(each, accepts)]
-        texts = [_shown(each) if each in shown else _text(each) for each in parts]
+        texts = [_label_or_text(each) if each in shown else _text(each) for each in parts]
         files += shown
         content = "\n".join(texts) if parts else result_text(call)
         yield of.ToolReturnPart(tool_name=valid_name(call.name), content=content, tool_call_id=call.id)
@@ -179,7 +182,7 @@ def _results(of: Any, calls: Iterable[ToolCall], accepts: Sequence[str]) -> Iter
         yield of.UserPromptPart(_content(of, files, accepts))
 
 
-def _shown(part: TextPart | MediaPart) -> str:
+def _label_or_text(part: TextPart | MediaPart) -> str:
     return f"[{part.media_type}, shown below]" if isinstance(part, MediaPart) else part.text
 
 

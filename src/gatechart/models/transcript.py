@@ -1,7 +1,7 @@
-"""The transcript of a model loop: what was heard, each turn of the model, and the results of its calls.
+"""The transcript of a model loop: messages received, turns of the model, and the results of its calls.
 
-It is read from the entries of an agent's journal, in the order written. A turn and the results of its calls are entries
-of their own, and together one message.
+It is read from the entries of an agent's journal, in the order written. A turn and the results of its calls are
+separate entries, and together one message.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ E = TypeVar("E")
 
 
 class Transcript:
-    """What a loop and its model said to each other, and to others."""
+    """The messages between a loop, its model and other senders."""
 
     def __init__(self, entries: Mapping[str, str] | None = None) -> None:
         """Read the entries of a journal. Entries of other names are not the loop's, and left alone."""
@@ -141,19 +141,19 @@ class Transcript:
 
     @property
     def nudged(self) -> int:
-        """Number of the newest nudge that the model was told; 0 for none."""
+        """Number of the newest nudge sent to the model; 0 for none."""
         replaced = (each.nudged for each in self._of(Replacement))
         return max((*replaced, *(each.number for each in self._of(Nudged))), default=0)
 
     @property
     def is_answered(self) -> bool:
-        """Whether the model had the last word: nobody said anything since its newest turn."""
+        """Whether no message came after the model's newest turn."""
         entries = (each for each in reversed(self._entries.items()) if not isinstance(each[1], Replacement))
         return isinstance(next((each for each in entries if self._messages(*each)), ("", None))[1], ModelTurn)
 
     @property
     def size(self) -> int:
-        """Tokens of the newest turn and of all that the model was told for it, as its provider counted them."""
+        """Tokens of the newest turn and its request, as its provider counted them."""
         return 0 if self.last is None else self.last.usage.tokens
 
     def slots(self) -> list[Slot]:
@@ -169,7 +169,7 @@ class Transcript:
     def _new_slots(self, name: str, entry: Entry) -> Iterator[Slot]:
         messages = (
             entry.messages if isinstance(entry, Heard) else self._messages(name, entry)
-        )  # removed ones have positions
+        )  # removed messages keep their positions
         for position, message in enumerate(messages):
             if message.role:
                 key = f"{name}/{position}"
@@ -177,7 +177,7 @@ class Transcript:
 
     @property
     def seen(self) -> Mapping[str, set[str]]:
-        """Identities of the messages that each source told."""
+        """Identities of the messages from each source."""
         seen: dict[str, set[str]] = {}
         for each in self._of(Heard):
             for identities in seen.values():
@@ -192,21 +192,21 @@ class Transcript:
 
     @property
     def summarized(self) -> Mapping[str, str]:
-        """Identities of replaced messages that others may still say, each with the digest of its contents."""
+        """Identities of replaced messages that a source may still send, each with the digest of its contents."""
         return {message_id: digest for each in self._of(Replacement) for message_id, digest in each.ids.items()}
 
     @property
     def summarized_digests(self) -> Counter[str]:
-        """Digests of replaced messages that others may still say, each with their number."""
+        """Digests of replaced messages that a source may still send, each with the number of its messages."""
         digests: Counter[str] = Counter()
         for each in self._of(Replacement):
             digests.update(each.known)
         return digests
 
     def untold(self, said: Iterable[Message]) -> tuple[Message, ...]:
-        """Return the messages of this side, the model's and the loop's, that are not among those said.
+        """Return the messages of the model and the loop that are not in `said`.
 
-        A turn whose calls have no results yet is left out: it is no whole message.
+        A turn whose calls have no results yet is left out, because it is not a whole message.
         """
         listed = tuple(said)
         ids = set(map(identity, listed)) - {""}
@@ -266,12 +266,12 @@ class Transcript:
 
     @property
     def usage(self) -> Usage:
-        """What the turns and summaries that it has took."""
+        """Usage of the turns and summaries in the transcript."""
         turns, summaries = self._of(ModelTurn), self._of(Replacement)
         return sum((*(each.usage for each in turns), *(each.usage for each in summaries)), NO_USAGE)
 
     def usage_of(self, by: str) -> Usage:
-        """Return what the turns, and the summaries, of one entry of a state and invoke took."""
+        """Return the usage of the turns and summaries of one entry of a state and invoke."""
         turns = (each.usage for each in self.turns_of(by))
         summaries = (each.usage for each in self._of(Replacement) if each.by == by)
         return sum((*turns, *summaries), NO_USAGE)
@@ -325,7 +325,7 @@ class Transcript:
                 yield (name, *more), self._messages(name, entry)
 
     def split(self, keep: int) -> tuple[Transcript, Transcript]:
-        """Return the older part, and the newest messages, so many, each turn with the results of its calls."""
+        """Return the older part, and the `keep` newest messages, each turn with the results of its calls."""
         told = [name for name, entry in self._in_order() if not isinstance(entry, CallResult)]
         newest = set(told[max(len(told) - keep, 0) :])
         numbers = {
@@ -345,7 +345,7 @@ class Transcript:
         return old, left
 
     def asked_cut(self) -> tuple[str, Transcript, Transcript] | None:
-        """Return a name for the cut that operators asked for, the part that is left out, and the rest; else None."""
+        """Return a name for the cut that operators requested, the part to leave out, and the rest; None without one."""
         asked = {name: each.since for name, each in self._entries.items() if isinstance(each, CutAsked)}
         if not asked:
             return None
@@ -353,9 +353,9 @@ class Transcript:
         return next(iter(asked)), *self._split(lambda each: isinstance(each, CutAsked) or _number(each) >= since)
 
     def without(self, part: CutTalk, is_first: Callable[[ToolCall], bool]) -> tuple[Transcript, Transcript]:
-        """Return the turns of a part with what belongs to them, and the rest. What others said is left there.
+        """Return the turns of a part with their results and nudges, and the rest, which has other senders' messages.
 
-        is_first: tells the call with whose turn the part begins, if it names one.
+        is_first: whether a call is the first of the part, if the part names one.
         """
         meant = [each for each in self._of(ModelTurn) if part.since < _epoch(each) <= part.until]
         firsts = (n for n, each in enumerate(meant) if not part.call or any(map(is_first, each.message.tool_calls)))
@@ -374,14 +374,14 @@ class Transcript:
         return old, left
 
     def known_of(self, said: Iterable[Message]) -> dict[str, int]:
-        """Return the digests of the messages here that others still say, each with their number."""
+        """Return the digests of the messages here that a source still sends, each with the number of its messages."""
         listed = tuple(said)
         ids = self.ids_of(listed)
         there = Counter(digest_of(message) for message in listed if identity(message) not in ids)
         return dict((Counter(map(digest_of, self.messages)) + self.summarized_digests) & there)
 
     def ids_of(self, said: Iterable[Message]) -> dict[str, str]:
-        """Return the identities of the messages here that others still say, each with the digest of its contents."""
+        """Return the identities of messages here that a source still sends, each with the digest of its contents."""
         known = {*self.summarized, *self.aliases, *map(identity, self.messages)} - {""}
         return {identity(each): contents_digest(each) for each in said if identity(each) in known}
 
@@ -390,7 +390,7 @@ class Transcript:
             yield entry, self._messages(name, entry)
 
     def _in_order(self) -> list[tuple[str, Entry]]:
-        """Return the entries by name; a summary comes first, although it was written after those that it left."""
+        """Return the entries by name; a summary comes first, although it was written after the entries that it kept."""
         entries = list(self._entries.items())
         if not self._of(Compaction):
             return entries
@@ -423,13 +423,13 @@ class Transcript:
 
 
 class KeptTranscripts:
-    """The transcripts of the latest loops, so that the next loop of an agent reads only what is new."""
+    """The transcripts of the latest loops, so that the next loop of an agent reads only new entries."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], Transcript] = OrderedDict()  # by agent and journal, newest last
 
     def continued(self, key: tuple[str, str], entries: Mapping[str, str]) -> Transcript:
-        """Return the transcript of a journal, and keep it. The entries decide what of an earlier one is used."""
+        """Return the transcript of a journal, and keep it. An earlier one is reused if the entries extend it."""
         earlier = self._kept.get(key)
         return self.keep(key, Transcript(entries) if earlier is None else earlier.continued(entries))
 

@@ -19,14 +19,14 @@ def merged_usage(old: Mapping[str, Any], new: object) -> dict[str, Any]:
     return {**old, **{key: value for key, value in new.items() if value is not None}}
 
 
-def openai_usage(told: object) -> Usage:
+def openai_usage(reported: object) -> Usage:
     """Return the usage of a chat completion."""
-    details = _first(told, ("prompt_tokens_details", "input_tokens_details"), Mapping)
+    details = _first(reported, ("prompt_tokens_details", "input_tokens_details"), Mapping)
     cached = _number(details, "cached_tokens")
     if cached is None:  # DeepSeek, Moonshot
-        cached = _number(told, "prompt_cache_hit_tokens", "cached_tokens")
-    written, total = _number(told, "completion_tokens", "output_tokens"), _number(told, "total_tokens")
-    read = _number(told, "prompt_tokens", "input_tokens")
+        cached = _number(reported, "prompt_cache_hit_tokens", "cached_tokens")
+    written, total = _number(reported, "completion_tokens", "output_tokens"), _number(reported, "total_tokens")
+    read = _number(reported, "prompt_tokens", "input_tokens")
     if total is not None and read is None and written is not None:
         read = max(total - written, 0)
     if total is not None and written is None and read is not None:
@@ -34,13 +34,13 @@ def openai_usage(told: object) -> Usage:
     return _usage(read, written, cached)
 
 
-def anthropic_usage(told: object) -> Usage:
+def anthropic_usage(reported: object) -> Usage:
     """Return the usage of a message; its input does not count tokens that the cache read or wrote."""
-    cached = _number(told, "cache_read_input_tokens")
-    stored = _number(told, "cache_creation_input_tokens")
-    fresh = _number(told, "input_tokens")
+    cached = _number(reported, "cache_read_input_tokens")
+    stored = _number(reported, "cache_creation_input_tokens")
+    fresh = _number(reported, "input_tokens")
     counts = [each for each in (fresh, cached, stored) if each is not None]
-    return _usage(sum(counts) if counts else None, _number(told, "output_tokens"), cached)
+    return _usage(sum(counts) if counts else None, _number(reported, "output_tokens"), cached)
 
 
 def _usage(read: int | None, written: int | None, cached: int | None) -> Usage:
@@ -54,10 +54,10 @@ def _usage(read: int | None, written: int | None, cached: int | None) -> Usage:
     )
 
 
-def _number(told: object, *names: str) -> int | None:
+def _number(reported: object, *names: str) -> int | None:
     """Return the first figure of these names that is a number of tokens."""
     for name in names:
-        value = told.get(name) if isinstance(told, Mapping) else None
+        value = reported.get(name) if isinstance(reported, Mapping) else None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12:
@@ -65,6 +65,6 @@ def _number(told: object, *names: str) -> int | None:
     return None
 
 
-def _first(told: object, names: Iterable[str], kind: type) -> object:
-    found = (told.get(name) for name in names) if isinstance(told, Mapping) else ()
+def _first(reported: object, names: Iterable[str], kind: type) -> object:
+    found = (reported.get(name) for name in names) if isinstance(reported, Mapping) else ()
     return next((each for each in found if isinstance(each, kind)), None)
