@@ -172,7 +172,7 @@ async def test_a_summary_leaves_no_bytes_behind() -> None:
         (MediaPart(media_type="image/png"), "exactly one of url, data and digest"),
         (MediaPart(media_type="image/png", url="https://example.com/a", data="AAAA"), "exactly one of"),
         (MediaPart(media_type="image/png", data="?"), "not base64"),
-        (MediaPart(media_type="image/png", data="A" * 6_000_000), "4,194,304 at most"),
+        (MediaPart(media_type="image/png", data="A" * 6_000_000), "the limit is 4,194,304"),
     ],
 )
 def test_parts_that_cannot_be_kept_are_refused(part: MediaPart, problem: str) -> None:
