@@ -26,7 +26,7 @@ from gatechart.selection.learned import AllScored, Learned, LearnedModel, depart
 from gatechart.selection.observations import Observation, packed
 from gatechart.selection.performance import after
 from gatechart.selection.rehearsal import evaluate_learned
-from gatechart.selection.texts import Likeness, TextIndex
+from gatechart.selection.texts import TextIndex, TextScorer
 from gatechart.values.frozen import replaced
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "clinc150"
@@ -65,7 +65,7 @@ class Clinc:
         choices: int,
         wrong: float = 0.0,
         per_agent: bool = False,
-        compared_by: Callable[[Mapping[str, list[str]]], Likeness] = TextIndex,
+        compared_by: Callable[[Mapping[str, list[str]]], TextScorer] = TextIndex,
     ) -> list[Said]:
         """Draw samples and then sentences. wrong: part of the entry points that have the samples of another."""
         source = Random(seed)

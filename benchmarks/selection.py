@@ -21,12 +21,12 @@ from typing import TypeAlias
 
 from benchmarks.measure import Better, Contestant, Effort, Measure
 from gatechart import AgentContext, EntryPoint, Handoff, HandoffPacket, Runtime, State, StateTransitionGraph
-from gatechart.hosting.choice_learning import Lesson
+from gatechart.hosting.choice_learning import LearnedAdvice
 from gatechart.selection import Best, choose, terms_of
 from gatechart.selection.embeddings import EmbeddingIndex, static_embeddings
 from gatechart.selection.learned import Learned, LearnedModel
 from gatechart.selection.observations import Observation, Observations, packed
-from gatechart.selection.texts import Least, Likeness, TextIndex, index_of, texts_of
+from gatechart.selection.texts import Least, TextIndex, TextScorer, index_of, texts_of
 from gatechart.values.profiles import Candidate, Profile
 from tests.selection.sentences import CLINC, SGD, Sentences, auroc, read_clinc, read_sgd
 
@@ -43,7 +43,7 @@ Texts: TypeAlias = Mapping[str, Iterable[str]]
 class Mixed:
     """The mean of two likenesses."""
 
-    def __init__(self, one: Likeness, other: Likeness) -> None:
+    def __init__(self, one: TextScorer, other: TextScorer) -> None:
         self._both = one, other
         self.least = Least(
             (one.least.sampled + other.least.sampled) / 2, (one.least.described + other.least.described) / 2
@@ -57,14 +57,14 @@ class Mixed:
         return self._both[0].features_of(text)
 
 
-def found(index: Likeness, text: str) -> tuple[str, float]:
+def found(index: TextScorer, text: str) -> tuple[str, float]:
     """The best candidate, with its score."""
     scores = index.scores(text)
     best = max(scores, key=scores.__getitem__)
     return best, scores[best]
 
 
-def print_agents(name: str, sentences: Sentences, build: Callable[[Texts], Likeness]) -> None:
+def print_agents(name: str, sentences: Sentences, build: Callable[[Texts], TextScorer]) -> None:
     """Print how often the right agent of ten is found, over several draws of the samples."""
     draws = [_draw(sentences, build(sentences.samples(seed, SAMPLES))) for seed in range(DRAWS)]
     labels = ("right agent of ten", "right entry point of 150", "AUROC of no match", "ours lost", "foreign noticed")
@@ -72,7 +72,7 @@ def print_agents(name: str, sentences: Sentences, build: Callable[[Texts], Liken
         print(f"  {name}: {label} {mean(figures):.3f} ± {stdev(figures):.3f} over {DRAWS} draws of samples")
 
 
-def _draw(sentences: Sentences, index: Likeness) -> tuple[float, ...]:
+def _draw(sentences: Sentences, index: TextScorer) -> tuple[float, ...]:
     asked = [(intent, *found(index, text)) for text, intent in sentences.asked]
     foreign = [found(index, text)[1] for text in sentences.foreign]
     agents = sentences.agents
@@ -85,7 +85,7 @@ def _draw(sentences: Sentences, index: Likeness) -> tuple[float, ...]:
     )
 
 
-def print_services(name: str, services: Mapping[str, str], said: Sequence[tuple[str, str]], index: Likeness) -> None:
+def print_services(name: str, services: Mapping[str, str], said: Sequence[tuple[str, str]], index: TextScorer) -> None:
     """Print how often the right service is found, by descriptions alone. services: by entry point."""
     asked = [(service, *found(index, text)) for text, service in said]
     right = mean(service == services[best] for service, best, _ in asked)
@@ -161,7 +161,7 @@ async def choose_as_learned(effort: Effort) -> float:
     for text in texts:
         of_texts, groups = index.scores(text), {each.id: each.graph for each in candidates if each.is_local}
         features = packed(index.features_of(text))
-        lesson = Lesson(features, of_texts, groups, model.scores(features, of_texts, groups), {})
+        lesson = LearnedAdvice(features, of_texts, groups, model.scores(features, of_texts, groups), {})
         scores = {"text": of_texts, **lesson.scores}
         choose(packet, terms, candidates, now=NOW, seed=text, scores=scores, least=index.least, parts=lesson.parts)
     return (thread_time() - begun) / len(texts) * 1e6
@@ -224,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.selection", description=__doc__)
     parser.add_argument("--embeddings", metavar="FOLDER", help="with a static model of model2vec, too")
     folder = parser.parse_args().embeddings
-    ways: dict[str, Callable[[Texts], Likeness]] = {"without a model": TextIndex}
+    ways: dict[str, Callable[[Texts], TextScorer]] = {"without a model": TextIndex}
     if folder:
         embed = static_embeddings(folder)
         ways["embeddings"] = lambda texts: EmbeddingIndex(texts, embed)

@@ -20,8 +20,8 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from gatechart.context import (
     AgentContext,
+    ContextDifference,
     ContextPool,
-    Difference,
     canonical_json,
     changed_by_writing,
     compact_json,
@@ -204,28 +204,28 @@ def test_problems_of_the_whole_have_a_name_too() -> None:
 
 def test_only_fields_that_differ_have_changed() -> None:
     before, after = '{"a":1,"b":[1],"c":{"x":1}}', '{"a":2,"b":[1],"c":{"x":2}}'
-    assert difference(before, after) == Difference({"a": 2, "c": {"x": 2}}, {}, is_enough=True)
+    assert difference(before, after) == ContextDifference({"a": 2, "c": {"x": 2}}, {}, is_enough=True)
 
 
 def test_nothing_has_changed_in_the_same_text() -> None:
-    assert difference('{"a":1}', '{"a":1}') == Difference({}, {}, is_enough=True)
+    assert difference('{"a":1}', '{"a":1}') == ContextDifference({}, {}, is_enough=True)
 
 
 def test_all_fields_of_a_first_context_have_changed() -> None:
-    assert difference(None, '{"a":[1],"b":null}') == Difference({"a": [1], "b": None}, {}, is_enough=False)
+    assert difference(None, '{"a":[1],"b":null}') == ContextDifference({"a": [1], "b": None}, {}, is_enough=False)
 
 
 def test_a_field_that_was_not_there_has_changed_even_to_nothing() -> None:
-    assert difference("{}", '{"a":null}') == Difference({"a": None}, {}, is_enough=False)
+    assert difference("{}", '{"a":null}') == ContextDifference({"a": None}, {}, is_enough=False)
 
 
 def test_a_field_that_is_gone_is_now_nothing() -> None:
     told = difference('{"a":1,"b":2,"c":3}', '{"b":3}')
-    assert told == Difference({"b": 3, "a": None, "c": None}, {}, is_enough=False)
+    assert told == ContextDifference({"b": 3, "a": None, "c": None}, {}, is_enough=False)
 
 
 def test_fields_in_another_order_are_not_told_by_what_changed() -> None:
-    assert difference('{"a":1,"b":2}', '{"b":2,"a":1}') == Difference({}, {}, is_enough=False)
+    assert difference('{"a":1,"b":2}', '{"b":2,"a":1}') == ContextDifference({}, {}, is_enough=False)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_fields_in_another_order_are_not_told_by_what_changed() -> None:
 )
 def test_a_list_that_only_grew_is_told_by_what_was_appended(before: str, after: str, items: tuple[Any, ...]) -> None:
     told = difference(f'{{"a":{before}}}', f'{{"a":{after}}}')
-    assert told == Difference({}, {"a": items}, is_enough=True)
+    assert told == ContextDifference({}, {"a": items}, is_enough=True)
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def rewritten(context: ContextT, before: str | None, agent_id: str, event: str) 
 
 
 @value
-class Difference:
+class ContextDifference:
     """The top-level fields that differ between two JSON texts of a context, as JSON values."""
 
     changed: Mapping[str, Any]  # the new values; None for a field that is gone
@@ -181,11 +181,11 @@ class Difference:
         return _text_or_none(self.changed), _text_or_none(self.appended)
 
 
-_NONE: Final = Difference({}, {}, is_enough=True)
+_NONE: Final = ContextDifference({}, {}, is_enough=True)
 _ABSENT: Final = object()
 
 
-def difference(before: str | None, after: str) -> Difference:
+def difference(before: str | None, after: str) -> ContextDifference:
     """Return the changes between two JSON texts of a context.
 
     before: None if there was no context yet; then every field counts as changed.
@@ -195,7 +195,7 @@ def difference(before: str | None, after: str) -> Difference:
     if before == after:
         return _NONE
     if before is None:
-        return Difference(from_json(after), {}, is_enough=False)
+        return ContextDifference(from_json(after), {}, is_enough=False)
     old, new = _without_same_items(before, after) or (from_json(before), from_json(after))
     changed: dict[str, Any] = {}
     appended: dict[str, tuple[Any, ...]] = {}
@@ -208,8 +208,8 @@ def difference(before: str | None, after: str) -> Difference:
         else:
             changed[name] = content
     if list(old) == list(new):
-        return Difference(changed, appended, is_enough=True)
-    return Difference(changed | {name: None for name in old if name not in new}, appended, is_enough=False)
+        return ContextDifference(changed, appended, is_enough=True)
+    return ContextDifference(changed | {name: None for name in old if name not in new}, appended, is_enough=False)
 
 
 def _without_same_items(before: str, after: str) -> tuple[dict[str, Any], dict[str, Any]] | None:

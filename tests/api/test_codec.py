@@ -20,7 +20,7 @@ from gatechart.api.codec import (
     RECEIPT,
     SNAPSHOT,
     TURN,
-    Part,
+    ListPart,
 )
 from gatechart.values.agents import Snapshot, Status
 from gatechart.values.mail import Receipt
@@ -81,7 +81,7 @@ def test_a_handoff_travels_whole_with_its_packet(record):
 def test_receipts_and_pages_travel_whole(number, repeat, agents, after):
     assert travelled(RECEIPT, Receipt(number, repeat)) == Receipt(number, repeat)
     assert travelled(AGENTS, Page(agents, after)) == Page(agents, after)
-    assert AGENTS.read_part(AGENTS.write(Page(agents, after))) == Part(agents, after, incomplete=())
+    assert AGENTS.read_part(AGENTS.write(Page(agents, after))) == ListPart(agents, after, incomplete=())
 
 
 def test_the_id_of_a_handoff_travels_under_a_name_and_success_without_a_result_as_nothing():

@@ -17,7 +17,7 @@ from gatechart.drawing import draw_async, to_dot, to_mermaid
 from gatechart.drawing.outline import outline
 from gatechart.drawing.palette import DARK
 from gatechart.drawing.plain_dot import ENGINE, write_plain_dot
-from gatechart.drawing.sketch import Look
+from gatechart.drawing.sketch import DrawingStyle
 from gatechart.errors import DrawingError, UnknownStateError
 from tests.drawing.charts import HISTORY, SNAPSHOT, needs_dot, orders, snapshot, specialists, support, words_of
 from tests.drawing.hostile_names import HOSTILE, strict
@@ -197,7 +197,7 @@ def test_the_plainer_layout_has_every_state_door_and_arrow(tmp_path, fake_progra
 
 def plainly(graph: StateTransitionGraph) -> str:
     """What the plainer layout writes; whatever Graphviz complains of fails the test."""
-    text = write_plain_dot(outline(graph), Look()).encode()
+    text = write_plain_dot(outline(graph), DrawingStyle()).encode()
     done = subprocess.run(["dot", f"-K{ENGINE}", "-Tsvg"], input=text, capture_output=True, check=False, timeout=20)
     assert (done.returncode, done.stderr.decode()) == (0, ""), text
     return words_of(ElementTree.fromstring(done.stdout))

@@ -9,7 +9,7 @@ from gatechart import ANY, EntryPoint, EventType, State, StateTransitionGraph, T
 from gatechart.drawing.dot import to_dot, write_dot
 from gatechart.drawing.mermaid import to_mermaid, write_mermaid
 from gatechart.drawing.outline import outline
-from gatechart.drawing.shapes import Arrow, Box, Outline, Part
+from gatechart.drawing.shapes import Arrow, Box, Outline, TransitionLabel
 from gatechart.errors import DrawingError, UnknownGraphError, UnknownStateError
 from gatechart.values.names import STARTED
 from gatechart.values.queries import HistoryEntry
@@ -47,7 +47,7 @@ def test_transitions_between_the_same_states_share_an_arrow_in_document_order():
 
 def test_an_arrow_says_event_guard_and_actions():
     drawing = outline(graph_of(Transition("A", "GONE", "B", guard=is_solved, actions=[note, notify])))
-    assert drawing.arrows[0].parts == (Part("GONE", "is_solved", ("note", "notify")),)
+    assert drawing.arrows[0].parts == (TransitionLabel("GONE", "is_solved", ("note", "notify")),)
     assert drawing.arrows[0].parts[0].details == ("[is_solved]", "/ note, notify")
 
 
@@ -75,7 +75,7 @@ def test_declared_events_are_written_with_their_payloads_on_wish():
 
 def test_a_lambda_is_written_as_the_letter():
     drawing = outline(graph_of(Transition("A", "GONE", "B", guard=lambda c, e: True, actions=lambda c, e: None)))
-    assert drawing.arrows[0].parts == (Part("GONE", "λ", ("λ",)),)
+    assert drawing.arrows[0].parts == (TransitionLabel("GONE", "λ", ("λ",)),)
 
 
 def test_what_is_asked_last_on_an_event_reads_else():
@@ -103,13 +103,18 @@ def test_a_leaf_that_is_left_for_itself_has_a_loop():
 def test_a_transition_that_leaves_nothing_stands_inside_its_state(transition):
     drawing = outline(graph_of(transition))
     assert drawing.arrows == ()
-    assert drawing.boxes[0].parts == (Part("NOTED", actions=("note",)),)
+    assert drawing.boxes[0].parts == (TransitionLabel("NOTED", actions=("note",)),)
 
 
 def test_an_internal_transition_of_a_compound_state_to_itself_points_to_its_initial_child():
     drawing = outline(graph_of(Transition("INNER", "RESET", "INNER", internal=True), states=NESTED))
     arrow = arrow_of(drawing, "INNER", "X")
-    assert (arrow.home, arrow.is_inner, arrow.is_roaming, arrow.parts) == ("INNER", True, True, (Part("RESET"),))
+    assert (arrow.home, arrow.is_inner, arrow.is_roaming, arrow.parts) == (
+        "INNER",
+        True,
+        True,
+        (TransitionLabel("RESET"),),
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_an_arrow_says_which_compound_state_it_enters_again(source, target, reen
 
 def test_transitions_from_anywhere_are_apart():
     drawing = outline(graph_of(Transition(ANY, "FAILED", "A"), Transition(ANY, "NOTED"), doors=["A"]))
-    assert drawing.parts == (Part("NOTED"),)
+    assert drawing.parts == (TransitionLabel("NOTED"),)
     assert [(arrow.source, arrow.is_roaming, arrow.is_inner, arrow.home) for arrow in drawing.arrows] == [
         ("*", True, False, "*")
     ]

@@ -26,7 +26,7 @@ from gatechart.signals import ToolRefusals, looping
 from gatechart.turn.watch import watch_of
 from gatechart.values.agents import Event
 from gatechart.values.breakers import BreakerState
-from gatechart.values.escapes import NO_ESCAPES, AwaitBreakers, BreakerWait, Finding, NoWay, Tried
+from gatechart.values.escapes import NO_ESCAPES, AwaitBreakers, BreakerWait, NoWay, SignalFinding, Tried
 from gatechart.values.frozen import replaced
 from gatechart.values.trail import REFUSED, Called, text_of
 from tests.support import at_once, started
@@ -50,7 +50,7 @@ def graph(escape=None, signals=None):
 def scene(evidence=REFUSALS, escapes=NO_ESCAPES, trail=(), at=NOW, **tools):
     snapshot = at_once(started(graph())).snapshot
     kept = replaced(snapshot.trail, escapes=escapes, text=text_of(trail))
-    finding = Finding(1, evidence["signal"], is_due=True)
+    finding = SignalFinding(1, evidence["signal"], is_due=True)
     event = Event("escape.due", evidence, at)
     return Scene(graph(), replace(snapshot, trail=kept), None, event, finding, evidence, tools)
 
@@ -115,7 +115,9 @@ def test_calls_of_one_tool_wait_once_within_a_day():
 
 def test_another_tool_is_waited_for_at_once_though_the_strategy_was_tried_just_now():
     tried = Tried(1, 1, "refused_tool", "await_breaker", NOW)
-    escapes = replaced(awaited().with_attempt(tried), open=(Finding(1, "refused_tool", ("await_breaker",), True),))
+    escapes = replaced(
+        awaited().with_attempt(tried), open=(SignalFinding(1, "refused_tool", ("await_breaker",), True),)
+    )
     plan = EscapePlan({"refused_tool": [AwaitBreaker(), Reroute()]})
     at = scene({"signal": "refused_tool", "evidence": [{"tool": "read"}]}, escapes, read=OPEN)
     tries = next_tries(Tactic(plan, plan.answers("refused_tool"), plan.last), at, escapes)

@@ -10,10 +10,10 @@ from gatechart.graph.signals import Signal
 from gatechart.hosting.directory_graph import entry_context
 from gatechart.hosting.evaluating import evaluate_directory
 from gatechart.hosting.kept_choices import MOST_BYTES, MOST_CHOICES, told_of, with_choice
-from gatechart.hosting.timeliness import Retimed, Said, Timeliness
+from gatechart.hosting.timeliness import Retimed, Timeliness, TimeRating
 from gatechart.runtime import Choosing
 from gatechart.selection import Exploring, Learned
-from gatechart.selection.evaluation import Verdict
+from gatechart.selection.evaluation import Comparison
 from gatechart.testing import VirtualClock
 from gatechart.values.profiles import Profile
 from tests.noticing import Moves, go_round
@@ -42,7 +42,7 @@ async def choices(runtime, times, is_right):
 
 
 @pytest.mark.parametrize(
-    ("is_right", "verdict"), [("parcel", Verdict.BETTER), ("refund", Verdict.UNKNOWN)], ids=["wrong", "right"]
+    ("is_right", "verdict"), [("parcel", Comparison.BETTER), ("refund", Comparison.UNKNOWN)], ids=["wrong", "right"]
 )
 async def test_learning_is_better_where_texts_mislead(is_right, verdict):
     exploring = Choosing(exploring=Exploring(share=0.5, among=2))
@@ -67,7 +67,7 @@ async def test_nothing_can_be_told_where_nothing_was_recorded():
     async with house("memory:", asks(), refund, parcel) as runtime:
         await choices(runtime, 2, "refund")
         told = await evaluate_directory(runtime)
-        assert (told.learning.verdict, told.learning.choices, told.timeliness) == (Verdict.UNKNOWN, 0, ())
+        assert (told.learning.verdict, told.learning.choices, told.timeliness) == (Comparison.UNKNOWN, 0, ())
 
 
 async def test_a_reward_that_is_no_number_is_refused_and_named():
@@ -148,9 +148,9 @@ def going_round(most):
 @pytest.mark.parametrize(
     ("most", "expected"),
     [
-        (3, [Retimed("moves", Said.NEEDLESS, same=1), Retimed("moves", Said.LATE, same=1)]),
-        (2, [Retimed("moves", Said.NEEDLESS, sooner=1), Retimed("moves", Said.LATE, sooner=1)]),
-        (4, [Retimed("moves", Said.NEEDLESS, later=1), Retimed("moves", Said.LATE, later=1)]),
+        (3, [Retimed("moves", TimeRating.NEEDLESS, same=1), Retimed("moves", TimeRating.LATE, same=1)]),
+        (2, [Retimed("moves", TimeRating.NEEDLESS, sooner=1), Retimed("moves", TimeRating.LATE, sooner=1)]),
+        (4, [Retimed("moves", TimeRating.NEEDLESS, later=1), Retimed("moves", TimeRating.LATE, later=1)]),
     ],
 )
 async def test_histories_tell_when_another_threshold_would_have_handed_on(most, expected):
@@ -174,4 +174,4 @@ async def test_a_history_that_is_pruned_or_of_a_graph_that_is_gone_tells_nothing
         await rest(runtime)
         await runtime.rate_handoff((await only(runtime)).id, needed=False)
         told = await evaluate_directory(runtime, store=runtime._core.store, graphs=[refund, parcel])
-        assert told.retimed == (Retimed("moves", Said.NEEDLESS, unknown=1),)
+        assert told.retimed == (Retimed("moves", TimeRating.NEEDLESS, unknown=1),)

@@ -10,7 +10,7 @@ from gatechart.handoff.conversation import SUMMARY
 from gatechart.models import Finish, Usage
 from gatechart.models.contents import with_own_ids
 from gatechart.models.entries import CallResult, Compaction, Feedback, Heard, ModelTurn, text_of
-from gatechart.models.hearing import Told, compared
+from gatechart.models.hearing import SourceMessages, compared
 from gatechart.models.transcript import Transcript
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -68,9 +68,9 @@ messages = st.lists(st.sampled_from([user("a"), user("b"), Message(role="agent",
 @given(messages, messages)
 def test_what_is_heard_is_what_exceeds_the_transcript_and_is_never_heard_again(before, said):
     talk = read(heard_1_0=Heard(messages=tuple(before)))
-    new = compared(talk, Told("", said)).new
+    new = compared(talk, SourceMessages("", said)).new
     talk.add("heard.1.1", text_of("heard.1.1", Heard(messages=new)))
-    assert compared(talk, Told("", said)).new == ()
+    assert compared(talk, SourceMessages("", said)).new == ()
     assert all(talk.messages.count(each) == max(before.count(each), said.count(each)) for each in (*before, *said))
 
 
@@ -91,7 +91,7 @@ def test_a_summary_stands_for_the_older_part_and_nothing_of_it_is_heard_again(ki
     new.add("compaction.9", text_of("compaction.9", entry))
     assert new.messages[0] == summary
     assert (new.turns, new.usage_of("1.f")) == (talk.turns, talk.usage_of("1.f"))
-    assert compared(new, Told("", said)).new == ()
+    assert compared(new, SourceMessages("", said)).new == ()
 
 
 def test_a_call_gets_an_id_of_its_own_if_it_has_none_or_one_that_is_taken():

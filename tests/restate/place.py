@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 
 from gatechart.hosting.limits import Limits
-from gatechart.restate import RestateRuntime, Terms, register, serving
+from gatechart.restate import RestateRuntime, ServiceTerms, register, serving
 from gatechart.restate.agent_calls import LOOK_S
 from gatechart.restate.state import SNAPSHOT
 from gatechart.restate.terms import RESTATE
@@ -182,7 +182,12 @@ class RestatePlace:
             terms |= {} if limits.mail_retry == Limits().mail_retry else {"mail_retry": limits.mail_retry}
         given = {name: terms.pop(name) for name in ("choosing", "alerts", "watchdog") if name in terms}
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
-        service = {"services": services, "terms": Terms(**terms), "packet_migrations": packet_migrations, **given}
+        service = {
+            "services": services,
+            "terms": ServiceTerms(**terms),
+            "packet_migrations": packet_migrations,
+            **given,
+        }
         made = {"ids": ids} if ids is not None else {}
         made |= {"close_s": limits.close_s} if limits is not None else {}
         try:

@@ -260,9 +260,11 @@ async def lists_all_mail(home, has):
 
 async def takes_a_clock(home, has):
     if not has:
-        from gatechart.restate import RestateRuntime, Terms, serving
+        from gatechart.restate import RestateRuntime, ServiceTerms, serving
 
-        assert not any("clock" in inspect.signature(each).parameters for each in (RestateRuntime.open, serving, Terms))
+        assert not any(
+            "clock" in inspect.signature(each).parameters for each in (RestateRuntime.open, serving, ServiceTerms)
+        )
         return
     clock = VirtualClock()
     async with home.open(patient, clock=clock) as runtime:
@@ -304,9 +306,9 @@ async def keeps_ids(home, most):
         assert (await agent.send("STAMPED", {"at": "3"}, event_id="3")).repeat
         assert (await agent.send("STAMPED", {"at": "0"}, event_id="0")).repeat is (most is None)
     if most is not None:
-        from gatechart.restate import Terms
+        from gatechart.restate import ServiceTerms
 
-        assert Terms().keep_ids == most
+        assert ServiceTerms().keep_ids == most
 
 
 async def looks_back(home, has):

@@ -12,7 +12,7 @@ from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
-from gatechart.values.commits import Posting, Report, StepRecord
+from gatechart.values.commits import InvokeReport, Posting, StepRecord
 from gatechart.values.delays import Retry
 from tests.runtime.support import Gate, Parcel, WrappedStore, burst, gated, note, parcel, soon
 
@@ -390,7 +390,9 @@ async def take_steps(context, work):
     return await work.step("two", int)
 
 
-@pytest.mark.parametrize(("kind", "unreadable"), [(StepRecord, 1), (StepRecord, 2), (Report, 1), (Report, 2)])
+@pytest.mark.parametrize(
+    ("kind", "unreadable"), [(StepRecord, 1), (StepRecord, 2), (InvokeReport, 1), (InvokeReport, 2)]
+)
 async def test_an_invoke_goes_on_when_the_answer_to_a_commit_was_lost(sqlite_url, kind, unreadable):
     graph = chart(
         Transition("WORKING", "progress.invoke.*", actions=note),

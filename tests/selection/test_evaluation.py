@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from gatechart.selection.evaluation import Recorded, Verdict, evaluate
+from gatechart.selection.evaluation import Comparison, Recorded, evaluate
 from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.observations import Observation, packed
 
@@ -39,7 +39,7 @@ def expected(record):
 
 
 @pytest.mark.parametrize(
-    ("candidate", "verdict"), [("b", Verdict.BETTER), ("c", Verdict.WORSE), ("a", Verdict.UNKNOWN)]
+    ("candidate", "verdict"), [("b", Comparison.BETTER), ("c", Comparison.WORSE), ("a", Comparison.UNKNOWN)]
 )
 def test_better_is_told_from_worse_and_from_the_same(candidate, verdict):
     found = evaluate(records(), always(candidate), always("a"), expected=expected)
@@ -62,20 +62,20 @@ def test_an_evaluation_is_the_same_when_it_is_repeated():
 
 def test_nothing_is_told_of_choices_that_were_never_drawn():
     found = evaluate(records(exploring=BEST), always("b"), always("a"), expected=expected)
-    assert (found.verdict, found.overlap) == (Verdict.UNKNOWN, 0.0)
+    assert (found.verdict, found.overlap) == (Comparison.UNKNOWN, 0.0)
     assert "explore" in found.details
 
 
 def test_nothing_is_told_from_few_choices_or_none():
-    assert evaluate(records(40), always("b"), always("a")).verdict is Verdict.UNKNOWN
+    assert evaluate(records(40), always("b"), always("a")).verdict is Comparison.UNKNOWN
     none = evaluate([], always("b"))
-    assert (none.verdict, none.choices) == (Verdict.UNKNOWN, 0)
+    assert (none.verdict, none.choices) == (Comparison.UNKNOWN, 0)
 
 
 def test_what_is_not_known_to_be_worth_anything_counts_as_nothing():
     """A model's expectation alone, of a candidate that was never drawn, never makes a way better."""
     found = evaluate(records(exploring=Exploring(0.2, 2)), always("c"), always("a"), expected=lambda _: {"c": 1.0})
-    assert found.verdict is Verdict.UNKNOWN
+    assert found.verdict is Comparison.UNKNOWN
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
         found = evaluate(records(400, seed), always("b"), always("a"), expected=expected)
         held += found.robust.low <= WORTH["b"] - WORTH["a"] <= found.robust.high
         same = evaluate(records(400, seed), lambda _: {"a": 0.5, "b": 0.25, "c": 0.25})
-        wrong += same.verdict is Verdict.BETTER
+        wrong += same.verdict is Comparison.BETTER
     assert held >= 35
     assert wrong <= 3
 

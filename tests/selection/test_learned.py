@@ -7,7 +7,7 @@ import pytest
 from gatechart.hosting.kept_choices import KeptChoice
 from gatechart.selection import lessons as lessons_module
 from gatechart.selection import observations as observations_module
-from gatechart.selection.evaluation import Verdict
+from gatechart.selection.evaluation import Comparison
 from gatechart.selection.exploration import Exploring
 from gatechart.selection.learned import Learned, departs, rival_of
 from gatechart.selection.observations import BUCKETS, Observation, Observations, packed, unpacked
@@ -347,4 +347,4 @@ def test_learning_is_better_in_hindsight_though_most_draws_failed():
     drawn = [each.ended for each in kept[-1_000:] if each.departs]
     assert drawn.count(Ended.FAILED) - drawn.count(Ended.COMPLETED) > 5
     records = [each.recorded() for each in kept]
-    assert evaluate_learned(Learned(), records).verdict is Verdict.BETTER
+    assert evaluate_learned(Learned(), records).verdict is Comparison.BETTER

@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 
 from benchmarks.learning import DATA, Clinc, evaluated, last, learned_hits, text_hits, worst
-from gatechart.selection.evaluation import Verdict
+from gatechart.selection.evaluation import Comparison
 from gatechart.selection.learned import Learned
 from tests.skipped import LOUD
 
@@ -34,4 +34,4 @@ def test_what_was_learned_is_better_and_never_much_worse_on_the_way(wrong, gain)
 
 @pytest.mark.parametrize("wrong", [0.0, 0.2])
 def test_recorded_choices_say_that_learning_is_better_before_it_is_switched_on(wrong):
-    assert evaluated(Clinc().drawn(SPLITS[0], CHOICES, wrong), seed=1).verdict is Verdict.BETTER
+    assert evaluated(Clinc().drawn(SPLITS[0], CHOICES, wrong), seed=1).verdict is Comparison.BETTER

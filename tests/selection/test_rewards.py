@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatechart.selection.performance import MOST_KINDS, Performance, after
-from gatechart.selection.rewards import Outcome, followed, kind_of, reward_of
+from gatechart.selection.rewards import EndedWork, followed, kind_of, reward_of
 from gatechart.values.handoffs import Reason
 from gatechart.values.profiles import Needs
 
 NUMBERS = st.none() | st.floats(0, 1e6)
 OUTCOMES = st.builds(
-    Outcome,
+    EndedWork,
     st.booleans(),
     st.booleans(),
     NUMBERS,
@@ -28,26 +28,26 @@ def test_a_reward_lies_between_0_and_1(outcome):
 
 
 def test_work_that_failed_is_worth_nothing_however_content_the_user_was():
-    assert reward_of(Outcome(False, satisfaction=1.0)) == 0
+    assert reward_of(EndedWork(False, satisfaction=1.0)) == 0
 
 
 def test_what_came_back_overran_or_was_dear_is_worth_less():
-    plain = Outcome(True)
+    plain = EndedWork(True)
     worse = (
-        Outcome(True, came_back=True),
-        Outcome(True, duration_s=61, expected_s=60),
-        Outcome(True, cost=2, expected_cost=1),
-        Outcome(True, satisfaction=0.5),
-        Outcome(True, handed_on=1),
+        EndedWork(True, came_back=True),
+        EndedWork(True, duration_s=61, expected_s=60),
+        EndedWork(True, cost=2, expected_cost=1),
+        EndedWork(True, satisfaction=0.5),
+        EndedWork(True, handed_on=1),
     )
     assert all(0 < reward_of(each) < reward_of(plain) for each in worse)
-    assert reward_of(Outcome(True, duration_s=59, expected_s=60, cost=5)) == 1
+    assert reward_of(EndedWork(True, duration_s=59, expected_s=60, cost=5)) == 1
 
 
 def test_the_reward_follows_work_to_its_end():
-    chain = followed(Outcome(True, satisfaction=1.0), 3)
+    chain = followed(EndedWork(True, satisfaction=1.0), 3)
     assert [reward_of(each) for each in chain] == [0.25, 0.5, 1.0]
-    assert [reward_of(each) for each in followed(Outcome(False), 2)] == [0, 0]
+    assert [reward_of(each) for each in followed(EndedWork(False), 2)] == [0, 0]
 
 
 def test_problems_are_of_the_kind_of_their_domain_then_capability_then_reason():

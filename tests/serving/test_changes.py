@@ -10,7 +10,7 @@ import pytest
 from gatechart.api.codec import TURN
 from gatechart.api.route import TURN as TURNS
 from gatechart.clients import ChangesMissedError, HttpClient, event_streams
-from gatechart.clients.event_streams import Told, told_events
+from gatechart.clients.event_streams import ServerEvent, told_events
 from gatechart.serving import Lifecycle, listening
 from gatechart.serving.event_stream import Cursor, EventStream, Missed, ReplayBuffer
 from tests.serving.conftest import PATIENCE_S, serving, within
@@ -273,4 +273,4 @@ async def test_events_are_read_from_parts_of_any_size():
                 yield text[begin : begin + size]
 
         found = [told async for told in told_events(parts())]
-        assert found == [Told("", b"", "t-0"), Told("turn", b'{"a": "b: c"}', "t-1")]
+        assert found == [ServerEvent("", b"", "t-0"), ServerEvent("turn", b'{"a": "b: c"}', "t-1")]

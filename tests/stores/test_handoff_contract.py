@@ -7,7 +7,7 @@ import pytest
 from gatechart.stores import MemoryStore
 from gatechart.stores.operations import InsertMail
 from gatechart.testing.contracts import HandoffContract
-from gatechart.values.commits import Answer, ReserveSlot, Verdict
+from gatechart.values.commits import RejectionReport, ReserveSlot, Verdict
 from gatechart.values.handoffs import HandoffQuery
 
 
@@ -22,10 +22,10 @@ class AnswersEveryTime(MemoryStore):
     async def commit(self, units):
         verdicts = await super().commit(units)
         for unit in units:
-            if isinstance(unit, Answer):
+            if isinstance(unit, RejectionReport):
                 self._tables.apply(InsertMail(unit.reply))
         return [
-            Verdict.COMMITTED if isinstance(unit, Answer) else verdict
+            Verdict.COMMITTED if isinstance(unit, RejectionReport) else verdict
             for unit, verdict in zip(units, verdicts, strict=True)
         ]
 
@@ -71,7 +71,7 @@ class TakesWhatWasNeverOffered(MemoryStore):
     async def commit(self, units):
         verdicts = await super().commit(units)
         return [
-            Verdict.COMMITTED if isinstance(unit, Answer | ReserveSlot) else verdict
+            Verdict.COMMITTED if isinstance(unit, RejectionReport | ReserveSlot) else verdict
             for unit, verdict in zip(units, verdicts, strict=True)
         ]
 

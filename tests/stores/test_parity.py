@@ -11,7 +11,7 @@ from gatechart.errors import UnknownAgentError
 from gatechart.stores import MemoryStore, open_store
 from gatechart.testing.errands import kept
 from gatechart.testing.records import NOON, going_on, started
-from gatechart.values.commits import MailChange, MailEnd, Posting, Report, StepRecord, TurnRecord
+from gatechart.values.commits import InvokeReport, MailChange, MailEnd, Posting, StepRecord, TurnRecord
 from gatechart.values.effects import Cancel, CancelAll, CancelTimer, Send, StartInvoke, Timer
 from gatechart.values.mail import Invocation, Mail, MailStatus
 from gatechart.values.queries import Query
@@ -92,7 +92,7 @@ class Chance:
 
     def report(self):
         mail = replace(self.mail(self.new_number()), id=None, state="A", epoch=1)
-        return Report(self.random.choice(self.calls), mail, ends=self.random.random() < 0.5)
+        return InvokeReport(self.random.choice(self.calls), mail, ends=self.random.random() < 0.5)
 
     def mail(self, number):
         choice = self.random.choice

@@ -132,7 +132,7 @@ class _KeyedAnswer(Answer[T]):
 
 
 @value
-class Part:
+class ListPart:
     """One page of a list, and the `after` of the next page; None if this is the last.
 
     places: the `after` value of each entry, to continue behind it; empty if the page was read from JSON.
@@ -156,16 +156,16 @@ class ListAnswer(Answer[Any]):
         self.entry = entry
         self._key = key
 
-    def part_of(self, result: Any) -> Part:
+    def part_of(self, result: Any) -> ListPart:
         """Wrap the result of the verb as a page."""
-        return Part(result, places=[getattr(entry, self._key) for entry in result])
+        return ListPart(result, places=[getattr(entry, self._key) for entry in result])
 
-    def read_part(self, text: str | bytes) -> Part:
+    def read_part(self, text: str | bytes) -> ListPart:
         """Read a page from JSON text. Raises pydantic's ValidationError."""
         read = self.adapter.validate_json(text)
-        return Part(read[self.name], read["next"])
+        return ListPart(read[self.name], read["next"])
 
-    def result_of(self, part: Part) -> Any:
+    def result_of(self, part: ListPart) -> Any:
         """Return the verb's result with the entries of a page."""
         return tuple(part.entries)
 
@@ -174,19 +174,19 @@ class ListAnswer(Answer[Any]):
         return {self.name: tuple(part.entries), "next": part.next}
 
     def _unwrapped(self, read: Any) -> Any:
-        return self.result_of(Part(read[self.name], read["next"]))
+        return self.result_of(ListPart(read[self.name], read["next"]))
 
 
 class _PageAnswer(ListAnswer):
     """A page of agents, for verbs that return a Page."""
 
-    def part_of(self, result: Page) -> Part:
-        return Part(result.agents, result.next, result.places, result.incomplete)
+    def part_of(self, result: Page) -> ListPart:
+        return ListPart(result.agents, result.next, result.places, result.incomplete)
 
-    def read_part(self, text: str | bytes) -> Part:
+    def read_part(self, text: str | bytes) -> ListPart:
         return self._part(self.adapter.validate_json(text))
 
-    def result_of(self, part: Part) -> Page:
+    def result_of(self, part: ListPart) -> Page:
         following: Any = part.next
         return Page(tuple(part.entries), following, incomplete=part.incomplete or ())
 
@@ -196,8 +196,8 @@ class _PageAnswer(ListAnswer):
     def _unwrapped(self, read: Any) -> Page:
         return self.result_of(self._part(read))
 
-    def _part(self, read: Any) -> Part:
-        return Part(read[self.name], read["next"], incomplete=read.get("incomplete", ()))
+    def _part(self, read: Any) -> ListPart:
+        return ListPart(read[self.name], read["next"], incomplete=read.get("incomplete", ()))
 
 
 _Parsed: TypeAlias = Annotated[

@@ -11,7 +11,7 @@ from gatechart.charts.escape_keys import BACK_TO, ESCAPE_KEYS, GETTING_OUT, STRA
 from gatechart.charts.faults import Fields, Spot, kind_of, text_of
 from gatechart.charts.handing_on import HandingOn
 from gatechart.charts.model import BestForm, InvokeForm
-from gatechart.charts.parts import Handoffs
+from gatechart.charts.parts import HandoffParser
 from gatechart.errors.root import suggestion
 from gatechart.escape.presets import getting_out
 from gatechart.graph.definition import Invoke
@@ -42,7 +42,7 @@ class StandIn(Strategy):
 class EscapeReader:
     """The reader of the escape plans of a chart. Every fault is added at its position."""
 
-    def __init__(self, parts: Handoffs, chart: HandingOn) -> None:
+    def __init__(self, parts: HandoffParser, chart: HandingOn) -> None:
         """Bind to the parser of the inner parts, and to the builder that looks up their names."""
         self.parts = parts
         self.faults = parts.faults
@@ -225,7 +225,7 @@ class EscapeReader:
         return self.chart.names.target(spot, self.chart.chart.root)
 
 
-class Writer(Protocol):
+class PlanWriter(Protocol):
     """The parts of the graph writer that plans need."""
 
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
@@ -249,7 +249,7 @@ class Writer(Protocol):
         ...
 
 
-def written_escape(plan: EscapePlan, writer: Writer) -> dict[str, Any]:
+def written_escape(plan: EscapePlan, writer: PlanWriter) -> dict[str, Any]:
     """Return a plan as data, without defaults. Raises ValueError for a strategy that no chart can name."""
 
     def tactics(some: tuple[tuple[str, tuple[Strategy, ...]], ...]) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def written_escape(plan: EscapePlan, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _written(strategy: Strategy, writer: Writer) -> Any:
+def _written(strategy: Strategy, writer: PlanWriter) -> Any:
     kind = type(strategy)
     if isinstance(strategy, HandOn):
         return {"handoff": writer.handoff(strategy.handoff), **_otherwise(strategy.otherwise)}
@@ -280,7 +280,7 @@ def _written(strategy: Strategy, writer: Writer) -> Any:
     return {usual_name(kind): data} if data else usual_name(kind)
 
 
-def _written_human(strategy: ToHuman, writer: Writer) -> dict[str, Any]:
+def _written_human(strategy: ToHuman, writer: PlanWriter) -> dict[str, Any]:
     data = writer.handoff(strategy.handoff)
     if data.get("to") == ToHuman().handoff.to:
         del data["to"]
@@ -293,7 +293,7 @@ def _otherwise(state: str) -> Mapping[str, str]:
     return {} if state == GAVE_UP else {"otherwise": state}
 
 
-def _parameters(strategy: Strategy, writer: Writer) -> Iterator[tuple[str, Any]]:
+def _parameters(strategy: Strategy, writer: PlanWriter) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a strategy that differ from the defaults of its class."""
     kind = type(strategy)
     usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}

@@ -28,10 +28,10 @@ RetryT = TypeVar("RetryT", bound=Retry)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FileNode:
     """A value of a file: a scalar, a list, or a mapping with text keys."""
 
-    value: Scalar | tuple[Node, ...] | Mapping[str, Node]
+    value: Scalar | tuple[FileNode, ...] | Mapping[str, FileNode]
     line: int  # from 1
     column: int  # from 1
     text: str = ""  # a scalar as it was written
@@ -42,7 +42,7 @@ class Node:
 class Spot:
     """A node together with the path of keys that leads to it."""
 
-    node: Node
+    node: FileNode
     path: Path = ()
 
     @property
@@ -81,7 +81,7 @@ class Spot:
     def key(self, key: str) -> Spot:
         """Return the position of a key of a mapping rather than of its value."""
         line, column = self.node.keys.get(key, (self.node.line, self.node.column))
-        return Spot(Node(key, line, column, key), (*self.path, key))
+        return Spot(FileNode(key, line, column, key), (*self.path, key))
 
     def texts(self) -> Iterator[Spot]:
         """Yield all texts inside, or the value itself if it is one."""
@@ -97,7 +97,7 @@ class Spot:
         return _plain(self.node)
 
 
-def _plain(node: Node) -> Any:
+def _plain(node: FileNode) -> Any:
     if isinstance(node.value, Mapping):
         return {key: _plain(each) for key, each in node.value.items()}
     if isinstance(node.value, tuple):

@@ -21,7 +21,7 @@ from gatechart.charts.model import (
     StateForm,
     ToForm,
 )
-from gatechart.charts.names import Names
+from gatechart.charts.names import StateNames
 from gatechart.charts.selection import made_best
 from gatechart.graph.definition import Invoke
 from gatechart.graph.handoff import Fallbacks, Handoff
@@ -36,7 +36,7 @@ class HandingOn:
         self.chart = chart
         self.bindings = bindings
         self.faults = faults
-        self.names = Names(chart, faults)
+        self.names = StateNames(chart, faults)
         self.places: dict[str, Spot] = {}
 
     def actions(self, actions: Iterable[ActionForm]) -> list[Callable[..., Any]]:

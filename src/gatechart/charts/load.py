@@ -27,9 +27,9 @@ from gatechart.charts.model import (
     ThenForm,
     Values,
 )
-from gatechart.charts.names import Events
+from gatechart.charts.names import ChartEvents
 from gatechart.charts.parse import read_chart
-from gatechart.charts.parts import Handoffs
+from gatechart.charts.parts import HandoffParser
 from gatechart.charts.schema import KEYS
 from gatechart.charts.signals import Named, SignalReader
 from gatechart.charts.source import Source, read
@@ -156,7 +156,7 @@ class _Building(HandingOn):
         if chart.searchable:
             where = chart.root.spot.get("searchable")
             self.places |= {f"searchable {each!r}": where for each in chart.searchable if where is not None}
-        self.events = Events(chart, self.names, faults)
+        self.events = ChartEvents(chart, self.names, faults)
 
     def graph(
         self, entry_points: Sequence[EntryPoint | Name] | None, migrations: Iterable[Migration] | Migration
@@ -347,13 +347,13 @@ class _Building(HandingOn):
             return None
         self.places[place] = spot
         names = Named(lambda each: self.names.target(each, self.chart.root), self.optional_function, self.handoff)
-        return SignalReader(Handoffs(self.faults, self.chart.dialect), names).signals(spot)
+        return SignalReader(HandoffParser(self.faults, self.chart.dialect), names).signals(spot)
 
     def escape(self, form: StateForm, place: str) -> EscapePlan | None:
         """Return the escape plan of the chart or of a state; None if it has none."""
         if form.escape is None:
             return None
-        return EscapeReader(Handoffs(self.faults, self.chart.dialect), self).plan(form.escape, place)
+        return EscapeReader(HandoffParser(self.faults, self.chart.dialect), self).plan(form.escape, place)
 
     def accepts(self) -> Accepts:
         """Return the handoffs that agents of the graph accept."""

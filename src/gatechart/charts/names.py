@@ -16,7 +16,7 @@ from gatechart.errors.root import suggestion
 from gatechart.graph.definition import ANY
 
 
-class Names:
+class StateNames:
     """The states of a chart by all their names."""
 
     def __init__(self, chart: ChartForm, faults: Faults) -> None:
@@ -146,10 +146,10 @@ def _descend(state: StateForm, path: str) -> StateForm | None:
     return None
 
 
-class Events:
+class ChartEvents:
     """The events of a chart by state, with the event of each transition."""
 
-    def __init__(self, chart: ChartForm, names: Names, faults: Faults) -> None:
+    def __init__(self, chart: ChartForm, names: StateNames, faults: Faults) -> None:
         self.names = names
         self.faults = faults
         self.is_xstate = chart.dialect is Dialect.XSTATE

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, cast, get_args
 
 from gatechart.charts import former_keys, xstate
-from gatechart.charts.faults import Faults, Fields, Node, Spot, kind_of, text_of
+from gatechart.charts.faults import Faults, Fields, FileNode, Spot, kind_of, text_of
 from gatechart.charts.model import (
     AfterForm,
     ChartForm,
@@ -19,7 +19,7 @@ from gatechart.charts.model import (
     ThenForm,
     TransitionForm,
 )
-from gatechart.charts.parts import Entries, without
+from gatechart.charts.parts import EntryPointParser, without
 from gatechart.charts.schema import KEYS
 from gatechart.charts.selection import read_profile
 from gatechart.charts.tool_policies import read_policies
@@ -34,7 +34,7 @@ _USUAL: Final = Every()
 _KINDS: Final = ("atomic", "compound", "parallel", "final", "history")
 
 
-def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> ChartForm:
+def read_chart(top: FileNode, faults: Faults, dialect: Dialect | None = None) -> ChartForm:
     """Parse a chart into its form. dialect: overrides the file's dialect, unless None."""
     spot = Spot(top)
     if not spot.is_mapping:
@@ -44,7 +44,7 @@ def read_chart(top: Node, faults: Faults, dialect: Dialect | None = None) -> Cha
     return shape.chart(spot)
 
 
-class _Shape(Entries):
+class _Shape(EntryPointParser):
     """The parser of a whole chart, its states and transitions."""
 
     def chart(self, spot: Spot) -> ChartForm:

@@ -152,7 +152,7 @@ _FALLBACK: Final = (
 )
 
 
-class Handoffs(References):
+class HandoffParser(References):
     """The parser of handoffs, invoked agents and accepted handoffs."""
 
     def actions(self, fields: Fields, key: str) -> tuple[ActionForm, ...]:
@@ -344,7 +344,7 @@ _NEEDED_TO_ALLOW: Final = {
 }
 
 
-class Entries(Handoffs):
+class EntryPointParser(HandoffParser):
     """The parser of entry points, declared events and allowances."""
 
     def entry_points(self, spot: Spot | None) -> Iterator[EntryForm]:

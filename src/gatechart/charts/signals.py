@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from gatechart.charts.faults import Fields, Spot, kind_of, text_of
 from gatechart.charts.model import HandoffForm, Reference
-from gatechart.charts.parts import Handoffs
+from gatechart.charts.parts import HandoffParser
 from gatechart.charts.selection import read_rules, written_rule
 from gatechart.charts.signal_keys import (
     ANSWER,
@@ -47,7 +47,7 @@ class Named:
 class SignalReader:
     """The reader of the signals of a chart, or of an entry point. Every fault is added at its position."""
 
-    def __init__(self, parts: Handoffs, named: Named) -> None:
+    def __init__(self, parts: HandoffParser, named: Named) -> None:
         """Bind to the parser of the inner parts, and to the lookups of their names."""
         self.parts = parts
         self.faults = parts.faults

@@ -30,7 +30,7 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from gatechart.charts.faults import MAX_DEPTH, MAX_NODES, Faults, Node, Scalar, Spot
+from gatechart.charts.faults import MAX_DEPTH, MAX_NODES, Faults, FileNode, Scalar, Spot
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,4})?")
@@ -39,12 +39,12 @@ _DECODER: Final = json.JSONDecoder()
 _JSON_WORDS: Final[dict[str, Scalar]] = {"true": True, "false": False, "null": None}
 
 
-def parse_json(text: str, faults: Faults) -> Node:
+def parse_json(text: str, faults: Faults) -> FileNode:
     """Parse JSON. A key that occurs twice is a fault, and the first one counts. Raises InvalidChartError."""
-    return _Parser(text, faults).document()
+    return _JsonParser(text, faults).document()
 
 
-class _Parser:
+class _JsonParser:
     """A JSON text and the position of the parser."""
 
     def __init__(self, text: str, faults: Faults) -> None:
@@ -55,14 +55,14 @@ class _Parser:
         self.path: list[str | int] = []
         self.lines = [0, *(found.end() for found in re.finditer("\n", text))]  # offset of each line
 
-    def document(self) -> Node:
+    def document(self) -> FileNode:
         """Return the value, which must be the only one in the text."""
         top = self._value(0)
         if self._peek():
             raise self._stop("unexpected text after the end", "put one chart into one file")
         return top
 
-    def _value(self, depth: int) -> Node:
+    def _value(self, depth: int) -> FileNode:
         self.size += 1
         opening = self._peek()
         line, column = self._position(self.at)
@@ -72,19 +72,19 @@ class _Parser:
             raise self._stop(f"it has more than {MAX_NODES} values", "split the chart into several graphs")
         if opening == "{":
             keys: dict[str, tuple[int, int]] = {}
-            return Node(dict(self._items(depth, keys)), line, column, keys=keys)
+            return FileNode(dict(self._items(depth, keys)), line, column, keys=keys)
         if opening == "[":
-            return Node(tuple(self._elements(depth)), line, column)
+            return FileNode(tuple(self._elements(depth)), line, column)
         value, text = self._scalar(opening)
-        return Node(value, line, column, text)
+        return FileNode(value, line, column, text)
 
-    def _elements(self, depth: int) -> Iterator[Node]:
+    def _elements(self, depth: int) -> Iterator[FileNode]:
         for index, _ in enumerate(self._parts("]")):
             self.path.append(index)
             yield self._value(depth + 1)
             self.path.pop()
 
-    def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
+    def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, FileNode]]:
         for _ in self._parts("}"):
             if self._peek() != '"':
                 raise self._stop("invalid JSON: expected a key in quotes", "correct the text here")
@@ -94,7 +94,7 @@ class _Parser:
             self.path.append(key)
             value = self._value(depth + 1)
             if key in keys:
-                self.faults.note_double(Spot(Node(key, *place), tuple(self.path)), keys[key])
+                self.faults.note_double(Spot(FileNode(key, *place), tuple(self.path)), keys[key])
             else:
                 keys[key] = place
                 yield key, value
@@ -166,7 +166,7 @@ _WORDS: Final[dict[str, Scalar]] = {
 }
 
 
-def parse_yaml(text: str, faults: Faults) -> Node:
+def parse_yaml(text: str, faults: Faults) -> FileNode:
     """Parse the one document of a YAML text."""
     lines = text.split("\n")
     if len(lines) > _MOST_LINES:
@@ -207,11 +207,11 @@ class _Composer:
     def __init__(self, text: str, faults: Faults) -> None:
         self.events: Iterator[Any] = iter(YAML(typ="safe", pure=True).parse(text))
         self.faults = faults
-        self.anchors: dict[str, tuple[Node, int] | None] = {}  # with the size; None while it is open
+        self.anchors: dict[str, tuple[FileNode, int] | None] = {}  # with the size; None while it is open
         self.size = 0
         self.path: list[str | int] = []
 
-    def document(self) -> Node:
+    def document(self) -> FileNode:
         """Return the node of the first document, which must be the only one."""
         top = None
         for event in self.events:
@@ -221,9 +221,9 @@ class _Composer:
                 top = self._node(next(self.events), 0)
             elif not isinstance(event, DocumentEndEvent | StreamEndEvent):
                 continue
-        return top or Node(None, 1, 1)
+        return top or FileNode(None, 1, 1)
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> FileNode:
         if isinstance(event, AliasEvent):
             return self._alias(event)
         before, anchor = self.size, event.anchor
@@ -241,17 +241,17 @@ class _Composer:
             self.anchors[anchor] = (node, self.size - before)
         return node
 
-    def _content(self, event: Any, depth: int) -> Node:
+    def _content(self, event: Any, depth: int) -> FileNode:
         line, column = _position(event)
         if isinstance(event, ScalarEvent):
             plain = event.implicit[0] and event.tag is None
-            return Node(scalar_of(event.value) if plain else event.value, line, column, event.value)
+            return FileNode(scalar_of(event.value) if plain else event.value, line, column, event.value)
         if isinstance(event, SequenceStartEvent):
-            return Node(tuple(self._elements(depth)), line, column)
+            return FileNode(tuple(self._elements(depth)), line, column)
         keys: dict[str, tuple[int, int]] = {}
-        return Node(dict(self._items(depth, keys)), line, column, keys=keys)
+        return FileNode(dict(self._items(depth, keys)), line, column, keys=keys)
 
-    def _elements(self, depth: int) -> Iterator[Node]:
+    def _elements(self, depth: int) -> Iterator[FileNode]:
         index = 0
         while not isinstance(event := next(self.events), SequenceEndEvent):
             self.path.append(index)
@@ -259,7 +259,7 @@ class _Composer:
             self.path.pop()
             index += 1
 
-    def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, Node]]:
+    def _items(self, depth: int, keys: dict[str, tuple[int, int]]) -> Iterator[tuple[str, FileNode]]:
         while not isinstance(event := next(self.events), MappingEndEvent):
             key = self._node(event, depth + 1)
             if isinstance(event, MappingStartEvent | SequenceStartEvent) or isinstance(key.value, tuple | dict):
@@ -267,14 +267,14 @@ class _Composer:
             self.path.append(key.text)
             value = self._node(next(self.events), depth + 1)
             if key.text in keys:
-                spot = Spot(Node(key.text, *_position(event)), tuple(self.path))
+                spot = Spot(FileNode(key.text, *_position(event)), tuple(self.path))
                 self.faults.note_double(spot, keys[key.text])
             else:
                 keys[key.text] = (key.line, key.column)
                 yield key.text, value
             self.path.pop()
 
-    def _alias(self, event: Any) -> Node:
+    def _alias(self, event: Any) -> FileNode:
         if event.anchor not in self.anchors:
             raise self._stop(event, f"unknown anchor {event.anchor!r}", f"define it first with &{event.anchor}")
         anchored = self.anchors[event.anchor]
@@ -317,7 +317,7 @@ MAX_BYTES: Final = 1 << 20
 _JSON: Final = ".json"
 
 
-def read(source: Source) -> tuple[Node, Faults]:
+def read(source: Source) -> tuple[FileNode, Faults]:
     """Read the top node of a chart, and the collection for its faults.
 
     source: a path, or the chart itself: bytes, or a text with a line break or a brace at its beginning.
@@ -341,7 +341,7 @@ def _bytes_of(path: Path) -> bytes:
         raise Faults(str(path)).stop(1, 1, problem, "name a file that exists and is readable") from error
 
 
-def _parse(content: bytes, faults: Faults, suffix: str) -> tuple[Node, Faults]:
+def _parse(content: bytes, faults: Faults, suffix: str) -> tuple[FileNode, Faults]:
     text = _text_of(content, faults)
     if suffix == _JSON or (not suffix and text.lstrip().startswith("{") and _looks_like_json(text)):
         return parse_json(text, faults), faults

@@ -7,7 +7,7 @@ from typing import Final
 
 from gatechart.charts.faults import Fields, Spot, kind_of, text_of
 from gatechart.charts.model import BestForm, Reference, ToForm, TransfersForm
-from gatechart.charts.parts import Handoffs
+from gatechart.charts.parts import HandoffParser
 
 _MOST: Final = 3  # the default
 _KINDS: Final = ("state", "graph", "best")
@@ -15,7 +15,7 @@ _OF_A_GRAPH: Final = ("at", "packet", "deadline", "fallbacks", "waits", "transcr
 _TARGET: Final = "write a state's name, `state: <name>`, `graph: <name>` with `at: <entry point>`, or `best:`"
 
 
-def transfers_form(parts: Handoffs, spot: Spot | None) -> TransfersForm | None:
+def transfers_form(parts: HandoffParser, spot: Spot | None) -> TransfersForm | None:
     """Return the form of a state's transfers. parts: the parser of the parts inside."""
     if spot is None:
         return None
@@ -33,7 +33,7 @@ def transfers_form(parts: Handoffs, spot: Spot | None) -> TransfersForm | None:
     )
 
 
-def _most(parts: Handoffs, spot: Spot | None) -> int | None:
+def _most(parts: HandoffParser, spot: Spot | None) -> int | None:
     """Return the limit; null switches the transfers off."""
     if spot is None:
         return _MOST
@@ -44,7 +44,7 @@ def _most(parts: Handoffs, spot: Spot | None) -> int | None:
     return _MOST
 
 
-def _targets(parts: Handoffs, spot: Spot) -> Iterator[ToForm]:
+def _targets(parts: HandoffParser, spot: Spot) -> Iterator[ToForm]:
     for element in spot.elements():
         if not element.is_mapping:
             if text_of(element, parts.faults):
@@ -64,7 +64,7 @@ def _targets(parts: Handoffs, spot: Spot) -> Iterator[ToForm]:
         yield _target(parts, fields, best or target, is_graph=named == ["graph"])
 
 
-def _target(parts: Handoffs, fields: Fields, target: Spot | BestForm, *, is_graph: bool) -> ToForm:
+def _target(parts: HandoffParser, fields: Fields, target: Spot | BestForm, *, is_graph: bool) -> ToForm:
     spot, takes = fields.spot, fields.spot.get("takes")
     return ToForm(
         spot=spot,

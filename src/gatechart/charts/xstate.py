@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
-from gatechart.charts.faults import Node, Spot
+from gatechart.charts.faults import FileNode, Spot
 from gatechart.charts.model import ChartForm, StateForm, TransitionForm
 
 _SEGMENT: Final = re.compile(r"((?:\\.|[^.\\])*)\.", re.DOTALL)
@@ -199,4 +199,4 @@ def doings(state: StateForm) -> Iterator[str]:
 
 def _text_at(state: StateForm, text: str) -> Spot:
     """Return a text that is not in the file, at the position of the state."""
-    return Spot(Node(text, state.spot.node.line, state.spot.node.column, text), state.spot.path)
+    return Spot(FileNode(text, state.spot.node.line, state.spot.node.column, text), state.spot.path)

@@ -7,7 +7,7 @@ from gatechart.checks.analysis import reach
 from gatechart.checks.checking import RULES, check, check_all, report
 from gatechart.checks.event_rules import RaisesEvents
 from gatechart.checks.finding import Allowed, Finding, Report, Rule, Severity
-from gatechart.checks.paths import Path, PathStep, TooManyConfigurationsError, paths
+from gatechart.checks.paths import Microstep, Path, TooManyConfigurationsError, paths
 from gatechart.checks.state_rules import NamesFields
 from gatechart.graph.definition import Allow
 
@@ -16,9 +16,9 @@ __all__ = [
     "Allow",
     "Allowed",
     "Finding",
+    "Microstep",
     "NamesFields",
     "Path",
-    "PathStep",
     "RaisesEvents",
     "Report",
     "Rule",

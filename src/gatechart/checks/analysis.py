@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
-from gatechart.graph.compile import ROOT, Asking, Edge, Kind, Node, askings
+from gatechart.graph.compile import ROOT, DeclaredHandoff, Edge, Kind, Node, askings
 from gatechart.graph.definition import Allow, EntryPoint, Precedence, Recall
 from gatechart.graph.descriptors import prefixes_of, words_of
 from gatechart.graph.graph import AnyGraph
@@ -24,7 +24,7 @@ from gatechart.values.profiles import Candidate
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TransitionPath:
     """A transition with the states that it leaves and enters."""
 
     edge: Edge
@@ -36,14 +36,14 @@ class Way:
         return self.domain is None or self.domain == state
 
 
-Ways: TypeAlias = Mapping[StateName, tuple[Way, ...]]  # by source
+Ways: TypeAlias = Mapping[StateName, tuple[TransitionPath, ...]]  # by source
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
     """The leaves where an agent waits for the answer to a handoff: its turn ends in one of them."""
 
-    asking: Asking
+    asking: DeclaredHandoff
     edge: Edge | None  # the transition that requests the handoff; None for a handoff on entry, or by an invoke
     leaves: tuple[StateName, ...]
     home: StateName = ""  # the state that the agent does not leave, if the transition has no targets
@@ -269,16 +269,16 @@ def _first(always: Mapping[EventName, Edge], edge: Edge, word: EventName, *, is_
     return next((always[match] for match in broader(same) if match in always and not always[match].is_fallback), None)
 
 
-def _ways(graph: AnyGraph, node: Node) -> tuple[Way, ...]:
+def _ways(graph: AnyGraph, node: Node) -> tuple[TransitionPath, ...]:
     never = {edge for edge, _ in shadowed(graph, node)}
     return tuple(_way(graph, edge) for edge in node.edges if edge not in never)
 
 
-def _way(graph: AnyGraph, edge: Edge) -> Way:
+def _way(graph: AnyGraph, edge: Edge) -> TransitionPath:
     if not edge.targets:
-        return Way(edge, None, frozenset())
+        return TransitionPath(edge, None, frozenset())
     domain = outermost_domain(graph, edge)
-    return Way(edge, domain, entered(graph, edge.targets, domain))
+    return TransitionPath(edge, domain, entered(graph, edge.targets, domain))
 
 
 def outermost_domain(graph: AnyGraph, edge: Edge) -> StateName:
@@ -303,7 +303,7 @@ def _waits(graph: AnyGraph) -> Iterator[Wait]:
             yield Wait(asking, None, _rests(graph, _entered_with(graph, asking.state)))
 
 
-def _wait_after(graph: AnyGraph, asking: Asking, edge: Edge) -> Wait:
+def _wait_after(graph: AnyGraph, asking: DeclaredHandoff, edge: Edge) -> Wait:
     if edge.targets:
         return Wait(asking, edge, _rests(graph, (leaf for target in edge.targets for leaf in begun(graph, target))))
     stays = (name for name, node in graph.nodes.items() if node.kind is Kind.ATOMIC and is_in(graph, name, edge.source))

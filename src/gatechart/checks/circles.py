@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gatechart.checks.analysis import Analysis, Way
-from gatechart.graph.callables import Step
+from gatechart.checks.analysis import Analysis, TransitionPath
+from gatechart.graph.callables import ActionCall
 from gatechart.graph.compile import ROOT, Edge, Kind, Node
 from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.graph.graph import AnyGraph
@@ -175,7 +175,7 @@ class _Within:
             return True
         return any(word in self.raised or word.startswith(_ENDED) for word in words_of(edge.event))
 
-    def is_harmless(self, way: Way) -> bool:
+    def is_harmless(self, way: TransitionPath) -> bool:
         """Whether it only leads a leaf to itself, on an event from outside: such turns are not moves."""
         edge = way.edge
         if way.enters != {edge.source}:  # a region that is a leaf is re-entered with all its sibling regions
@@ -194,7 +194,7 @@ def _ended(graph: AnyGraph, ends: Sequence[EventName]) -> Mapping[EventName, tup
     return {event: states for event, states in finals.items() if not any(end.startswith(f"{event}.") for end in ends)}
 
 
-def _steps_of(node: Node) -> Iterator[Step]:
+def _steps_of(node: Node) -> Iterator[ActionCall]:
     yield from (*node.on_entry, *node.on_exit)
     if node.data is not None:
         yield node.data

@@ -13,7 +13,7 @@ from gatechart.checks.state_rules import NamesFields
 from gatechart.context import has_any_field
 from gatechart.errors.root import listing
 from gatechart.graph.callables import callable_name
-from gatechart.graph.compile import Asking, askings
+from gatechart.graph.compile import DeclaredHandoff, askings
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.packet_fields import own_fields
@@ -100,7 +100,7 @@ def nothing_fills(analysis: Analysis) -> Iterator[Hit]:
                 yield place_of(asking.state, asking.edge), problem, remedy
 
 
-def _targets(asking: Asking) -> Iterator[tuple[str, str]]:
+def _targets(asking: DeclaredHandoff) -> Iterator[tuple[str, str]]:
     """Yield graph and entry point of a handoff's target, then of its fallbacks."""
     handoff = asking.handoff
     if not isinstance(handoff.to, Best):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from gatechart.checks.analysis import Analysis, Way, is_taken, is_together, shadowed
+from gatechart.checks.analysis import Analysis, TransitionPath, is_taken, is_together, shadowed
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors.root import nearest
 from gatechart.graph.compile import ROOT, Edge, Kind, Node, steps_of, walk
@@ -58,7 +58,7 @@ def guarded_cycle(analysis: Analysis) -> Iterator[Hit]:
         yield f"state {cycle[0]!r}", problem, remedy
 
 
-def _eventless(analysis: Analysis) -> dict[StateName, tuple[Way, ...]]:
+def _eventless(analysis: Analysis) -> dict[StateName, tuple[TransitionPath, ...]]:
     eventless = {
         source: tuple(way for way in several if way.edge.event is None) for source, several in analysis.ways.items()
     }
@@ -74,14 +74,14 @@ def _ring(cycle: tuple[StateName, ...]) -> str:
     return " → ".join((*cycle, cycle[0]))
 
 
-def _arcs(graph: AnyGraph, eventless: Mapping[StateName, tuple[Way, ...]]) -> Arcs:
+def _arcs(graph: AnyGraph, eventless: Mapping[StateName, tuple[TransitionPath, ...]]) -> Arcs:
     return {
         source: frozenset(name for way in several for name in _active_after(graph, source, way) if name in eventless)
         for source, several in eventless.items()
     }
 
 
-def _active_after(graph: AnyGraph, source: StateName, way: Way) -> Iterator[StateName]:
+def _active_after(graph: AnyGraph, source: StateName, way: TransitionPath) -> Iterator[StateName]:
     """Yield the states that the transition can make active, and its source if that stays active.
 
     Other states that stay active need no arc. If a cycle takes a state's transition repeatedly, either another

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors.root import suggestion
-from gatechart.graph.compile import ROOT, Asking, Edge, askings
+from gatechart.graph.compile import ROOT, DeclaredHandoff, Edge, askings
 from gatechart.graph.descriptors import words_of
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import Handoff
@@ -49,7 +49,7 @@ def _missing(graph: AnyGraph, wait: Wait) -> Iterator[tuple[StateName, EventName
                 yield wait.home or leaf, event
 
 
-def answers_of(asking: Asking) -> Iterator[EventName]:
+def answers_of(asking: DeclaredHandoff) -> Iterator[EventName]:
     """Yield the events of answers to a handoff that only the chart can handle."""
     handoff = asking.handoff
     climbs = bool(handoff.selections or (handoff.fallbacks and handoff.fallbacks.steps))
@@ -79,7 +79,7 @@ def no_such_target(analysis: Analysis) -> Iterator[Hit]:
             yield place_of(asking.state, asking.edge), problem, remedy
 
 
-def _unknown_targets(asking: Asking, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+def _unknown_targets(asking: DeclaredHandoff, doors: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     """Yield problem and remedy for each unknown target of a handoff and of its fallbacks."""
     handoff = asking.handoff
     own = [] if isinstance(handoff.to, Best) else [(handoff.to, handoff.at)]

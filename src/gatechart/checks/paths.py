@@ -35,7 +35,7 @@ class TooManyConfigurationsError(DefinitionError):
 
 
 @dataclass(frozen=True, slots=True)
-class PathStep:
+class Microstep:
     """One microstep of a path."""
 
     event: EventName | None  # None for eventless transitions
@@ -50,7 +50,7 @@ class Path:
 
     entry_point: str
     begins_in: Configuration  # before any step
-    steps: tuple[PathStep, ...]
+    steps: tuple[Microstep, ...]
 
     @property
     def events(self) -> tuple[EventName, ...]:
@@ -76,7 +76,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PathMove:
     """One microstep: the transitions that it takes, and the moment after it."""
 
     event: EventName | None  # None for eventless transitions
@@ -90,7 +90,7 @@ class _Leg:
     """A move with the moment before it, and the number of events sent up to its end."""
 
     before: Moment
-    move: Move
+    move: PathMove
     sent: int
 
 
@@ -168,10 +168,10 @@ def _needed(every_path: list[tuple[_Leg, ...]]) -> list[tuple[_Leg, ...]]:
     return sorted(kept, key=lambda legs: legs[-1].sent)
 
 
-def _steps(legs: tuple[_Leg, ...]) -> tuple[PathStep, ...]:
+def _steps(legs: tuple[_Leg, ...]) -> tuple[Microstep, ...]:
     moves_taken = (leg.move for leg in legs if leg.move.taken)
     return tuple(
-        PathStep(move.event, move.is_sent, tuple(edge.label for edge in move.taken), move.after.configuration)
+        Microstep(move.event, move.is_sent, tuple(edge.label for edge in move.taken), move.after.configuration)
         for move in moves_taken
     )
 
@@ -184,7 +184,7 @@ def beginning(graph: AnyGraph, state: StateName) -> Moment:
     return _moment(plan_entry(graph, (state,)), ())
 
 
-def moves(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
+def moves(graph: AnyGraph, moment: Moment) -> Iterator[PathMove]:
     """Yield every move that some results of the guards make possible, in SCXML's order: eventless, raised, sent."""
     if moment.is_final:
         return
@@ -200,21 +200,21 @@ def moves(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
         yield from _taking(graph, moment, groups, event, is_sent=True)
 
 
-def _taking_raised(graph: AnyGraph, moment: Moment) -> Iterator[Move]:
+def _taking_raised(graph: AnyGraph, moment: Moment) -> Iterator[PathMove]:
     event, *rest = moment.raised
     later = replace(moment, raised=tuple(rest))
     groups = candidates(graph, moment.configuration, event)
     yield from _taking(graph, later, groups, event, is_sent=False)
     if _can_all_refuse(groups):
-        yield Move(event, is_sent=False, taken=(), after=later)
+        yield PathMove(event, is_sent=False, taken=(), after=later)
 
 
 def _taking(
     graph: AnyGraph, moment: Moment, groups: Candidates, event: EventName | None, *, is_sent: bool
-) -> Iterator[Move]:
+) -> Iterator[PathMove]:
     for enabled in dict.fromkeys(without_unasked(graph, event, chosen) for chosen in choices(groups)):
         plan = plan_microstep(graph, moment.configuration, moment.memory, enabled)
-        yield Move(event, is_sent, plan.taken, _moment(plan, moment.raised))
+        yield PathMove(event, is_sent, plan.taken, _moment(plan, moment.raised))
 
 
 def _moment(plan: Plan, raised: tuple[EventName, ...]) -> Moment:

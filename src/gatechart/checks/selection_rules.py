@@ -13,7 +13,7 @@ from gatechart.checks.handoff_rules import place_of
 from gatechart.checks.signal_rules import declared
 from gatechart.context import has_any_field
 from gatechart.errors.root import nearest
-from gatechart.graph.compile import Asking, askings
+from gatechart.graph.compile import DeclaredHandoff, askings
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.selection import TEXT_SCORERS, Best, NeedRule
@@ -301,13 +301,13 @@ def _may_choose(best: Best, door: _Door) -> bool:
     return not best.alternatives or any(needs.are_met_by(door.profile) for needs in best.alternatives)
 
 
-def _is_unknown(graph: AnyGraph, asking: Asking) -> bool:
+def _is_unknown(graph: AnyGraph, asking: DeclaredHandoff) -> bool:
     """Return whether a packet may have fields beyond the context, from a function, a model or a conversation."""
     has_more = has_any_field(graph.context) or not _IN_A_PACKET.isdisjoint(graph.context.model_fields)
     return _is_built(asking) or has_more
 
 
-def _is_built(asking: Asking) -> bool:
+def _is_built(asking: DeclaredHandoff) -> bool:
     """Return whether a function builds the packet, or a model fills it."""
     is_chosen = asking.edge is not None and (asking.edge.event or "").startswith(TRANSFER)
     return asking.handoff.packet is not None or is_chosen

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
-from gatechart.checks.analysis import Analysis, Way, has_part_in_an_end
+from gatechart.checks.analysis import Analysis, TransitionPath, has_part_in_an_end
 from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.context import has_any_field
 from gatechart.errors.root import listing, suggestion
@@ -48,9 +48,9 @@ def no_way_out(analysis: Analysis) -> Iterator[Hit]:
         yield place, problem, "let a transition leave it, or make it final"
 
 
-def _leaving(analysis: Analysis) -> dict[StateName, list[Way]]:
+def _leaving(analysis: Analysis) -> dict[StateName, list[TransitionPath]]:
     """Return for each state the transitions that leave it with everything inside it."""
-    leaving: dict[StateName, list[Way]] = {name: [] for name in analysis.graph.nodes}
+    leaving: dict[StateName, list[TransitionPath]] = {name: [] for name in analysis.graph.nodes}
     for source, several in analysis.ways.items():
         for way in several:
             if way.domain is not None:
@@ -66,7 +66,7 @@ def _wholly_left(graph: AnyGraph, source: StateName, domain: StateName) -> tuple
     return source, *(outer for outer in between if graph.nodes[outer].kind is Kind.PARALLEL)
 
 
-def _can_be_left(graph: AnyGraph, leaving: Mapping[StateName, list[Way]], leaf: StateName) -> bool:
+def _can_be_left(graph: AnyGraph, leaving: Mapping[StateName, list[TransitionPath]], leaf: StateName) -> bool:
     return any(
         leaf not in way.enters and way.domain != leaf
         for state in (leaf, *graph.nodes[leaf].ancestors)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gatechart import stores
     from gatechart.api.home import AgentHome
     from gatechart.cli import agent_views, connection, loading
-    from gatechart.cli.connection import Connection
+    from gatechart.cli.connection import HomeConnection
     from gatechart.cli.loading import Graphs
     from gatechart.graph.definition import EntryPoint
     from gatechart.graph.graph import AnyGraph
@@ -136,7 +136,7 @@ async def start_agent(
     # checked before a database is created needlessly; the runtime evaluates an entry guard, after the database exists
     turn_arguments.fit_payload(chosen.name, entry, fields)
 
-    async def start(reached: Connection) -> None:
+    async def start(reached: HomeConnection) -> None:
         if or_resume and id is not None:
             agent = await reached.home.start_or_resume(chosen.name, at=entry.name, payload=fields, agent_id=id)
         else:
@@ -178,7 +178,7 @@ async def send_event(
     fields = read_payload(payload)
     graph, before = await _stored(agent, settings)
 
-    async def send(reached: Connection) -> ExitCode | None:
+    async def send(reached: HomeConnection) -> ExitCode | None:
         await reached.home.read(agent)
         await _hint_at_waits(reached.home, agent)
         outcome = await reached.home.send(agent, event, fields, event_id=id)
@@ -212,7 +212,7 @@ async def stop_agent(
     """
     graph, _ = await _stored(agent, settings)
 
-    async def stop(reached: Connection) -> Snapshot:
+    async def stop(reached: HomeConnection) -> Snapshot:
         return await reached.home.stop(agent)
 
     _print(settings, graph, await connection.execute(settings, (graph,), stop, timeout_s=timeout))
@@ -240,7 +240,7 @@ async def erase_agent(
         print_hint("nothing was erased")
         return
 
-    async def erase(reached: Connection) -> None:
+    async def erase(reached: HomeConnection) -> None:
         await reached.home.erase(agent)
 
     await connection.execute(settings, (), erase, timeout_s=timeout)
@@ -265,7 +265,7 @@ async def roll_back_agent(
     """
     graph, _ = await _stored(agent, settings)
 
-    async def restore(reached: Connection) -> None:
+    async def restore(reached: HomeConnection) -> None:
         snapshot = await reached.home.rollback(agent, version, reason=reason)
         _print(settings, graph, snapshot)
         await reached.hint_at_waiting(settings, graph, snapshot)
@@ -290,7 +290,7 @@ async def retry_agent(
     """
     graph, _ = await _stored(agent, settings)
 
-    async def restore(reached: Connection) -> None:
+    async def restore(reached: HomeConnection) -> None:
         snapshot = await reached.home.retry_agent(agent, reason=reason)
         _print(settings, graph, snapshot)
         await reached.hint_at_waiting(settings, graph, snapshot)
@@ -350,7 +350,7 @@ async def fork_agent(
     """
     graph, _ = await _stored(agent, settings)
 
-    async def fork(reached: Connection) -> None:
+    async def fork(reached: HomeConnection) -> None:
         started = (await reached.home.fork(agent, version, new_id=id)).snapshot
         _print(settings, graph, started)
         await reached.hint_at_waiting(settings, graph, started)

@@ -17,7 +17,7 @@ from gatechart.values.alarms import RaisedAlarm
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, loading
-    from gatechart.cli.connection import Connection
+    from gatechart.cli.connection import HomeConnection
 else:
     connection, loading = late("gatechart.cli.connection", "gatechart.cli.loading")
 
@@ -82,7 +82,7 @@ async def raise_alarm(
     fields = read_payload(payload)
     graphs = loading.load_graphs(settings)
 
-    async def raise_in(reached: Connection) -> RaisedAlarm:
+    async def raise_in(reached: HomeConnection) -> RaisedAlarm:
         return await reached.home.alarm(
             name, alarm_id=id, payload=fields, to=to or (), graph=graph, where=chosen, most=most
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gatechart.cli.completion import complete_breakers
-from gatechart.cli.graphs import FormatOption, LegendOption, Theme, ThemeOption, draw_or_print, only_file
+from gatechart.cli.graphs import FormatOption, LegendOption, ThemeName, ThemeOption, draw_or_print, only_file
 from gatechart.cli.late_imports import late
 from gatechart.cli.options import (
     TIMEOUT_S,
@@ -122,7 +122,7 @@ async def draw_breaker(
     name: NameArgument,
     path: FileArgument = None,
     format: FormatOption = None,  # noqa: A002
-    theme: ThemeOption = Theme.LIGHT,
+    theme: ThemeOption = ThemeName.LIGHT,
     legend: LegendOption = False,
     server: ServerOption = None,
     engine: EngineOption = None,

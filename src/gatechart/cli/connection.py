@@ -169,7 +169,7 @@ _GIVEN_UP: Final = {  # by whether the request was withdrawn
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class HomeConnection:
     """A command's connection to the agents."""
 
     home: AgentHome
@@ -181,7 +181,7 @@ class Connection:
             await hint_at_waiting(settings, self.runtime, graph, snapshot)
 
 
-Work: TypeAlias = Callable[[Connection], Awaitable[T]]
+Work: TypeAlias = Callable[[HomeConnection], Awaitable[T]]
 Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Runtime]]
 
 
@@ -209,7 +209,7 @@ async def execute(
                 return await _settled(
                     settings,
                     started,
-                    work(Connection(runtime if request is None else UnderRequest(runtime, request), runtime)),
+                    work(HomeConnection(runtime if request is None else UnderRequest(runtime, request), runtime)),
                 )
         except StoreOwnedError as error:
             owned = error
@@ -217,7 +217,7 @@ async def execute(
         opened = partial(open_database_client, settings.store, graphs=graphs, timeout_s=left_s, request=request)
         try:
             async with _interruptible(opened) as asker:
-                return await work(Connection(asker, None))
+                return await work(HomeConnection(asker, None))
         except OwnerGoneError as gone:
             started = None if gone.withdrawn else gone
         except StoreMissingError:  # its owner has only just started to create it

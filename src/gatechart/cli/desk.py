@@ -29,7 +29,7 @@ from gatechart.values.queries import ActiveIn, Query
 if TYPE_CHECKING:
     from gatechart import stores
     from gatechart.cli import agent_views, connection, desk_views, loading
-    from gatechart.cli.connection import Connection
+    from gatechart.cli.connection import HomeConnection
     from gatechart.cli.loading import Graphs
     from gatechart.contrib import human_desk
     from gatechart.graph.graph import AnyGraph
@@ -371,7 +371,7 @@ async def _send(
     """Send an event to the agent of the case, and print the outcome."""
     agent_id = case.snapshot.agent_id
 
-    async def send(reached: Connection) -> ExitCode | None:
+    async def send(reached: HomeConnection) -> ExitCode | None:
         outcome = await reached.home.send(agent_id, event, payload)
         after = await reached.home.read(agent_id)
         emit(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gatechart.graph import compile as compiling
     from gatechart.graph import handoff as fallbacks
     from gatechart.graph import selection as selections
-    from gatechart.graph.compile import Asking
+    from gatechart.graph.compile import DeclaredHandoff
     from gatechart.graph.graph import AnyGraph
     from gatechart.graph.handoff import Fallback
     from gatechart.graph.selection import Best
@@ -127,13 +127,13 @@ def _terms(best: Best, packet: HandoffPacket) -> SelectionTerms:
             raise
 
 
-def _rungs(asking: Asking) -> Iterator[_Rung]:
+def _rungs(asking: DeclaredHandoff) -> Iterator[_Rung]:
     if asking.handoff.best is not None:
         yield asking.handoff.best
     if asking.handoff.fallbacks is not None:
         yield from asking.handoff.fallbacks.steps
 
 
-def _location(asking: Asking) -> str:
+def _location(asking: DeclaredHandoff) -> str:
     event = None if asking.edge is None else asking.edge.event
     return f"{asking.state} on {event}" if event else asking.state

@@ -182,7 +182,7 @@ class Language(StrEnum):
     MERMAID = "mermaid"
 
 
-class Theme(StrEnum):
+class ThemeName(StrEnum):
     """The themes of drawings."""
 
     LIGHT = "light"
@@ -225,7 +225,7 @@ FormatOption = Annotated[
     Language | None,
     typer.Option("--format", "-f", help="The language to print if no file is named. Default: dot.", show_default=False),
 ]
-ThemeOption = Annotated[Theme, typer.Option("--theme", help="The colours of the drawing.")]
+ThemeOption = Annotated[ThemeName, typer.Option("--theme", help="The colours of the drawing.")]
 LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the symbols in the drawing.")]
 PayloadsOption = Annotated[bool, typer.Option("--payloads", help="Show the payloads of declared events.")]
 LoadsOption = Annotated[
@@ -332,7 +332,7 @@ async def draw_graph(
     format: FormatOption = None,  # noqa: A002
     agent: DrawnAgentOption = None,
     is_map: MapOption = False,
-    theme: ThemeOption = Theme.LIGHT,
+    theme: ThemeOption = ThemeName.LIGHT,
     legend: LegendOption = False,
     payloads: PayloadsOption = False,
     has_loads: LoadsOption = False,

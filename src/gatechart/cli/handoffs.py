@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gatechart import stores
     from gatechart.api.home import AgentHome
     from gatechart.cli import connection, handoff_views, loading
-    from gatechart.cli.connection import Connection
+    from gatechart.cli.connection import HomeConnection
     from gatechart.cli.loading import Graphs
     from gatechart.graph import handoff as declared
     from gatechart.graph import selection
@@ -186,7 +186,7 @@ async def hand_on(
         if living is not None:
             _check_graph(await store.load(living), str(to))
 
-    async def hand(reached: Connection) -> tuple[Sequence[HandoffRecord], bool]:
+    async def hand(reached: HomeConnection) -> tuple[Sequence[HandoffRecord], bool]:
         context = turns.committed_context(graph, await reached.home.read(agent))
         packet = _packet(conversation.packet_of(context, reason), problem)
 
@@ -284,7 +284,7 @@ async def cancel_handoff(
         record = await known_handoff(store, handoff)
     _check_can_be_cancelled(record)
 
-    async def cancel(reached: Connection) -> tuple[Receipt, bool]:
+    async def cancel(reached: HomeConnection) -> tuple[Receipt, bool]:
         return await reached.home.cancel_handoff(handoff, reason=reason), reached.runtime is None
 
     receipt, is_hosted = await connection.execute(settings, (), cancel, timeout_s=timeout)
@@ -357,7 +357,7 @@ def _packet(packet: HandoffPacket, problem: str | None) -> HandoffPacket:
 
 
 async def _wait_for_answer(
-    reached: Connection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float
+    reached: HomeConnection, agent: AgentId, ask: Callable[[], Awaitable[str]], timeout_s: float
 ) -> str:
     """Request a handoff, and return its id once an offer is accepted or the last one has failed.
 

@@ -27,7 +27,7 @@ from gatechart.cli.errors import (
     AppUnnamedError,
     UsageError,
 )
-from gatechart.cli.options import Dialect, Settings
+from gatechart.cli.options import ChartDialect, Settings
 from gatechart.context import AgentContext
 from gatechart.errors.definition import InvalidChartError
 from gatechart.errors.root import GatechartError, suggestion
@@ -136,7 +136,7 @@ def load_chart(app: App, entries: Sequence[str] = (), unbound: Unbound | None = 
     bind = [_bindings(app, name) for name in form["bindings"].split(",")] if form["bindings"] else []
     if form["ending"].lower() == "scxml":
         return _scxml(app, path, bind, entries)
-    if app.dialect == Dialect.TRANSITIONS:
+    if app.dialect == ChartDialect.TRANSITIONS:
         return _of_transitions(app, path, bind, entries)
     return _loaded(app, path, form, bind, entries, unbound)
 
@@ -162,7 +162,7 @@ def _loaded(
 def _scxml(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> AnyGraph:
     from gatechart.contrib.scxml.reader import read  # noqa: PLC0415  only this needs it, and it is slow to import
 
-    if app.dialect is not None and app.dialect != Dialect.SCXML:
+    if app.dialect is not None and app.dialect != ChartDialect.SCXML:
         raise AppDialectError(app.name, app.dialect, "an .scxml file has its own dialect; leave out --dialect")
     context = _only_context(app, bind)
     return read(path, entry_points=entries, context=context)
@@ -176,13 +176,13 @@ def _of_transitions(app: App, path: Path, bind: list[Any], entries: Sequence[str
         from gatechart.contrib.transitions.bridge import graph_from  # noqa: PLC0415  it needs a package that may be missing
     except ModuleNotFoundError:
         problem = "it needs the package transitions; run `pip install transitions`"
-        raise AppDialectError(app.name, Dialect.TRANSITIONS, problem) from None
+        raise AppDialectError(app.name, ChartDialect.TRANSITIONS, problem) from None
     top, faults = read(path)
     faults.check()
     config = Spot(top).plain()
     if not isinstance(config, Mapping):
         problem = "the file does not hold the keywords of a machine, such as states, transitions and initial"
-        raise AppDialectError(app.name, Dialect.TRANSITIONS, problem)
+        raise AppDialectError(app.name, ChartDialect.TRANSITIONS, problem)
     context = _only_context(app, bind) or AgentContext
     return graph_from(config, name=path.stem, entry_points=entries, context=context, auto_transitions=False)
 
@@ -194,7 +194,7 @@ def _only_context(app: App, bind: list[Any]) -> type[AgentContext] | None:
     if len(bind) == 1 and isinstance(bind[0], type) and issubclass(bind[0], AgentContext):
         return bind[0]
     problem = "its functions are not bound by name; leave out the module, or add the class of the context"
-    raise AppDialectError(app.name, app.dialect or Dialect.SCXML, f"{problem}, as in module:Context")
+    raise AppDialectError(app.name, app.dialect or ChartDialect.SCXML, f"{problem}, as in module:Context")
 
 
 def _bindings(app: App, name: str) -> Any:
@@ -334,8 +334,8 @@ def of_project(folder: Path, key: str) -> App | None:
                 raise AppConfigError(str(path), f"{key} is {name!r}", f'{key} = "{_OTHER_KEYS[key]}"')
             if not isinstance(name, str):
                 raise AppConfigError(str(path), f"{key} is {name!r}" if name else f"it has no {key}")
-            if settings.get("dialect") not in (None, *Dialect):
-                raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {', '.join(Dialect)}")
+            if settings.get("dialect") not in (None, *ChartDialect):
+                raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {', '.join(ChartDialect)}")
             return App(name, path.parent, settings.get("dialect"), key)
     return None
 

@@ -26,7 +26,7 @@ from gatechart.values.queries import MailQuery
 if TYPE_CHECKING:
     from gatechart import stores
     from gatechart.cli import agent_views, connection, loading
-    from gatechart.cli.connection import Connection
+    from gatechart.cli.connection import HomeConnection
     from gatechart.hosting import registry
     from gatechart.ports import Store
     from gatechart.runtime import posted_mail
@@ -107,7 +107,7 @@ async def post_event(
     async with stores.open_store(settings.store, role=Role.READER) as store:
         is_known = bool(await store.load_many([agent]))
 
-    async def post(reached: Connection) -> Receipt:
+    async def post(reached: HomeConnection) -> Receipt:
         return await reached.home.post(agent, event, fields, event_id=id, due=moment)
 
     receipt = await connection.execute(settings, (), post, timeout_s=timeout)
@@ -214,7 +214,7 @@ async def _for_all(
     """Retry or discard mail by number, each once, even if the owner of the database ends meanwhile."""
     done: dict[int, Mail] = {}
 
-    async def work(reached: Connection) -> None:
+    async def work(reached: HomeConnection) -> None:
         for number in numbers:
             if number not in done:
                 done[number] = await getattr(reached.home, verb)(number)
@@ -277,7 +277,7 @@ async def fire_timer(
     """
     await connection.check_there(settings)
 
-    async def fire(reached: Connection) -> Mail:
+    async def fire(reached: HomeConnection) -> Mail:
         return await reached.home.fire_timer(number, reason=reason)
 
     fired = await connection.execute(settings, (), fire, timeout_s=timeout)
@@ -312,7 +312,7 @@ async def end_invoke(
     given = read_json("--result", result)
     await connection.check_there(settings)
 
-    async def end(reached: Connection) -> Receipt:
+    async def end(reached: HomeConnection) -> Receipt:
         return await reached.home.end_invoke(agent, invoke, given, error=error, reason=reason, idempotency_key=id)
 
     receipt = await connection.execute(settings, (), end, timeout_s=timeout)

@@ -39,7 +39,7 @@ DEBUG_VARIABLE: Final = "GATECHART_DEBUG"
 COMMON_PANEL: Final = "Options of every command, before or after its name"
 
 
-class Dialect(StrEnum):
+class ChartDialect(StrEnum):
     """The dialects of chart files."""
 
     SCXML = "scxml"
@@ -52,7 +52,7 @@ class Settings:
     """The values of the common options."""
 
     app: str | None  # None: from the project's pyproject.toml
-    dialect: Dialect | None  # None: from the project's pyproject.toml, else from the chart file
+    dialect: ChartDialect | None  # None: from the project's pyproject.toml, else from the chart file
     entry: Sequence[str] | None  # None: from the chart file
     store: str
     services: str | None  # None: from the project's pyproject.toml
@@ -89,7 +89,7 @@ AppOption = Annotated[
     ),
 ]
 DialectOption = Annotated[
-    Dialect | None,
+    ChartDialect | None,
     _everywhere(
         "--dialect",
         envvar=DIALECT_VARIABLE,

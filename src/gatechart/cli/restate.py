@@ -19,7 +19,7 @@ from gatechart.values.delays import LONGEST_S
 
 if TYPE_CHECKING:
     from gatechart.cli import connection, deployment, loading
-    from gatechart.restate.migration.report import Moved
+    from gatechart.restate.migration.report import MoveReport
 else:
     connection, deployment, loading = late(
         "gatechart.cli.connection", "gatechart.cli.deployment", "gatechart.cli.loading"
@@ -211,11 +211,11 @@ async def move_agents(
     emit(settings, moved_document(moved), partial(_print_moved, moved))
 
 
-async def _moved(store: str, to: str, **how: Any) -> Moved:
+async def _moved(store: str, to: str, **how: Any) -> MoveReport:
     """Move the agents. If interrupted, the KeyboardInterrupt contains the next step."""
     try:
         with working("looking") as show_progress:
-            moved: Moved = await _mover().move_to_engine(
+            moved: MoveReport = await _mover().move_to_engine(
                 store,
                 to,
                 tell=lambda doing, done, total: show_progress(f"{doing}: {done:,} of {total:,} agents"),
@@ -231,7 +231,7 @@ def _mover() -> Any:
     return import_module("gatechart.restate.migration.move")
 
 
-def moved_document(moved: Moved) -> Document:
+def moved_document(moved: MoveReport) -> Document:
     """Describe a move. A move that was already finished has only its time, and the agents that start only now."""
     summary = {"dry_run": moved.is_dry, "source": moved.source, "to": moved.to, "awakened": moved.awakened}
     if moved.before is not None:
@@ -254,7 +254,7 @@ def moved_document(moved: Moved) -> Document:
     }
 
 
-def _print_moved(moved: Moved) -> None:
+def _print_moved(moved: MoveReport) -> None:
     if moved.before is not None:
         print_line(f"{moved.source} was moved to {moved.to} at {zoned_text(moved.before)}")
         if moved.awakened:
@@ -268,7 +268,7 @@ def _print_moved(moved: Moved) -> None:
         print_hint(f"{moved.source} can still be read; delete it when you no longer need it")
 
 
-def _facts(moved: Moved) -> Iterator[tuple[str, str]]:
+def _facts(moved: MoveReport) -> Iterator[tuple[str, str]]:
     more = [f"{moved.ended:,} of them ended"] * bool(moved.ended)
     more += [f"{moved.were_there:,} moved before"] * bool(moved.were_there)
     more += [f"{moved.unborn:,} more yet to start"] * bool(moved.unborn)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gatechart.api import codec
     from gatechart.api.home import AgentHome
     from gatechart.cli import connection, loading
-    from gatechart.cli.connection import Connection
+    from gatechart.cli.connection import HomeConnection
 else:
     codec, connection, loading = late("gatechart.api.codec", "gatechart.cli.connection", "gatechart.cli.loading")
 
@@ -217,7 +217,7 @@ async def delete_schedule(
         print_hint("nothing was deleted")
         return
 
-    async def delete(reached: Connection) -> None:
+    async def delete(reached: HomeConnection) -> None:
         await reached.home.delete_schedule(name)
 
     await connection.execute(settings, (), delete, timeout_s=timeout)
@@ -236,7 +236,7 @@ async def _do(
     if not needs_graphs:
         await connection.check_there(settings)
 
-    async def work(reached: Connection) -> bool:
+    async def work(reached: HomeConnection) -> bool:
         schedule = await verb(reached.home)
         emit(settings, _document(schedule), lambda: _print([schedule]))
         return reached.runtime is not None

@@ -40,7 +40,7 @@ from gatechart.values.agents import Outcome, Status
 if TYPE_CHECKING:
     from gatechart import drawing, runtime, testing
     from gatechart.cli import agent_views, deployment, loading, simulation, stand_ins
-    from gatechart.cli.simulation import Choice, Game, Lines
+    from gatechart.cli.simulation import Game, Lines, PlayerChoice
     from gatechart.cli.stand_ins import StandIns
     from gatechart.graph.graph import AnyGraph
     from gatechart.testing.rehearsal import Rehearsal
@@ -197,7 +197,7 @@ class _Player:
         self._unbound = unbound
         self._begun = started_at
         self._seen = 0  # the last version that was shown
-        self._choices: tuple[Choice, ...] = ()
+        self._choices: tuple[PlayerChoice, ...] = ()
 
     async def play(self) -> ExitCode | None:
         """Show the agent's position and execute the player's lines until the end."""
@@ -239,7 +239,7 @@ class _Player:
             return await self._move(lambda now: choice.play(now, payload))
         return await self._move(lambda now: now.send(word, payload))
 
-    def _chosen(self, word: str) -> Choice | None:
+    def _chosen(self, word: str) -> PlayerChoice | None:
         """Find the choice for a number or a name; names of the chart precede commands. Raises UsageError."""
         if not word.isdecimal():
             return next((each for each in self._choices if each.name == word), None)
@@ -356,7 +356,7 @@ def _advance(delay: str) -> simulation.Move:
     return advance
 
 
-def _label(choice: Choice) -> str:
+def _label(choice: PlayerChoice) -> str:
     if choice.due_s is None:
         return choice.name
     return f"{choice.name}, in {age_text(timedelta(seconds=choice.due_s)) if choice.due_s >= 1 else 'a moment'}"

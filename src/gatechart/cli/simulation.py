@@ -155,7 +155,7 @@ class Game:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlayerChoice:
     """An event, a timer or the end of an invoke that the player can choose."""
 
     name: str  # of the event
@@ -164,7 +164,7 @@ class Choice:
     due_s: float | None = None  # until the timer fires; None if the choice is not a timer
 
 
-async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[Choice, ...]:
+async def choices_of(now: Rehearsal[Any], graph: AnyGraph) -> tuple[PlayerChoice, ...]:
     """List the possible next steps: events, timers, ends of invokes, then events that would only be deferred."""
     waiting = await now.runtime.mail(now.agent.id, status=MailStatus.WAITING, limit=_MOST_WAITING)
     events_now = await now.agent.accepts()
@@ -181,11 +181,11 @@ async def deferred_in(now: Rehearsal[Any]) -> tuple[str, ...]:
     return tuple(mail.event for mail in waiting if mail.due is None)
 
 
-def _event(name: str, asked: AcceptedEvent) -> Choice:
-    return Choice(name, asked, lambda now, payload: now.send(name, payload))
+def _event(name: str, asked: AcceptedEvent) -> PlayerChoice:
+    return PlayerChoice(name, asked, lambda now, payload: now.send(name, payload))
 
 
-def _timer(now: Rehearsal[Any], graph: AnyGraph, mail: Mail) -> Choice:
+def _timer(now: Rehearsal[Any], graph: AnyGraph, mail: Mail) -> PlayerChoice:
     assert mail.due is not None
     due = mail.due
 
@@ -195,10 +195,10 @@ def _timer(now: Rehearsal[Any], graph: AnyGraph, mail: Mail) -> Choice:
         await then.advance(max(due - then.clock.at, timedelta()))
 
     left = (due - now.clock.at).total_seconds()
-    return Choice(mail.event, _asked(now, graph, mail.event), wait, left)
+    return PlayerChoice(mail.event, _asked(now, graph, mail.event), wait, left)
 
 
-def _end(now: Rehearsal[Any], graph: AnyGraph, invoke: str, kind: str) -> Choice:
+def _end(now: Rehearsal[Any], graph: AnyGraph, invoke: str, kind: str) -> PlayerChoice:
     """Return the choice that ends an invoke. Its payload is an object with the result or the error message."""
 
     async def end(then: Rehearsal[Any], payload: dict[str, Any] | None) -> None:
@@ -207,7 +207,7 @@ def _end(now: Rehearsal[Any], graph: AnyGraph, invoke: str, kind: str) -> Choice
         await then.end_invoke(invoke, given.get("result"), error=error)
 
     name = f"{kind}.invoke.{invoke}"
-    return Choice(name, _asked(now, graph, name), end)
+    return PlayerChoice(name, _asked(now, graph, name), end)
 
 
 class SimulatedError(Exception):

@@ -93,7 +93,7 @@ IdsOption = Annotated[
 ]
 
 
-class Ended(StrEnum):
+class EndedStatus(StrEnum):
     """The statuses of an ended agent."""
 
     DONE = Status.DONE.value
@@ -102,7 +102,7 @@ class Ended(StrEnum):
 
 
 EndingOption = Annotated[
-    Ended | None, typer.Option("--status", help="Delete only ended agents with this status.", show_default=False)
+    EndedStatus | None, typer.Option("--status", help="Delete only ended agents with this status.", show_default=False)
 ]
 _STYLES: Final = {Fate.STAYS: "dim", Fate.CHANGED: "yellow", Fate.MIGRATES: "green", Fate.STUCK: "bold red"}
 

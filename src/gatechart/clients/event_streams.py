@@ -26,7 +26,7 @@ _AGAIN: Final = Retry(attempts=2**31, first_s=0.05, factor=2.0, most_s=2.0)
 
 
 @value
-class Told:
+class ServerEvent:
     """One server-sent event: its name, its data, and the position in the stream after it."""
 
     kind: str = ""
@@ -48,7 +48,7 @@ class Events:
         self._patience_s = patience_s
         self._position = ""  # the id of the last event
         self._connection = AsyncExitStack()
-        self._events: AsyncIterator[Told] | None = None
+        self._events: AsyncIterator[ServerEvent] | None = None
         self._failures = 0  # consecutive connections without an event
 
     async def __aenter__(self) -> Self:
@@ -60,7 +60,7 @@ class Events:
     ) -> None:
         await self._connection.aclose()
 
-    async def next(self) -> Told:
+    async def next(self) -> ServerEvent:
         """Return the next event, after reconnecting if necessary.
 
         Raises ServerUnreachableError, and the server's refusal.
@@ -98,7 +98,7 @@ class Events:
             else:
                 return
 
-    async def _open_stream(self) -> AsyncIterator[Told]:
+    async def _open_stream(self) -> AsyncIterator[ServerEvent]:
         headers = {"accept": "text/event-stream", **({"last-event-id": self._position} if self._position else {})}
         timeout = httpx.Timeout(_SILENCE_S, connect=10.0)
         request = self._http.stream("GET", self._path, headers=headers, timeout=timeout)
@@ -140,7 +140,7 @@ class Changes:
             if event.kind == MISSED:
                 raise ChangesMissedError(from_json(event.data)["lost"])
 
-    def _entry(self, event: Told) -> HistoryEntry:
+    def _entry(self, event: ServerEvent) -> HistoryEntry:
         try:
             return TURN_ANSWER.read(event.data)
         except ValidationError as error:
@@ -171,24 +171,24 @@ class Published:
             self._has_ended = event.kind == END
         raise StopAsyncIteration
 
-    def _item(self, event: Told) -> Any:
+    def _item(self, event: ServerEvent) -> Any:
         try:
             return from_json(event.data)
         except ValueError as error:
             raise ServerAnswerError(self._events.url, httpx.codes.OK, str(error)) from error
 
 
-async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[Told]:
+async def told_events(parts: AsyncIterator[bytes]) -> AsyncIterator[ServerEvent]:
     """Yield the events in a stream of chunks of any size. Heartbeats are skipped."""
     rest = b""
     async for part in parts:
         *blocks, rest = (rest + part).split(b"\n\n")
         for block in blocks:
             event = _parsed(block)
-            if event != Told():
+            if event != ServerEvent():
                 yield event
 
 
-def _parsed(block: bytes) -> Told:
+def _parsed(block: bytes) -> ServerEvent:
     fields = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
-    return Told(fields.get(b"event", b"").decode(), fields.get(b"data", b""), fields.get(b"id", b"").decode())
+    return ServerEvent(fields.get(b"event", b"").decode(), fields.get(b"data", b""), fields.get(b"id", b"").decode())

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from gatechart.api.agents import StopCommand
 from gatechart.api.arguments import check_writable
-from gatechart.api.codec import ListAnswer, Part
+from gatechart.api.codec import ListAnswer, ListPart
 from gatechart.api.command import Command
 from gatechart.api.events import PostCommand, SendCommand
 from gatechart.api.handoffs import CancelHandoffCommand
@@ -134,7 +134,7 @@ class HttpClient(AgentHome):
             return answer.result_of(await self._paged(command, answer))
         return await self._ask(command, answer.read)
 
-    async def _paged(self, command: Any, answer: ListAnswer) -> Part:
+    async def _paged(self, command: Any, answer: ListAnswer) -> ListPart:
         """Return the whole list, read in pages."""
         left: int | None = command.limit
         entries: list[Any] = []
@@ -144,7 +144,7 @@ class HttpClient(AgentHome):
             entries += part.entries
             left = None if left is None else left - len(part.entries)
             if part.next is None or left == 0:
-                return Part(entries, part.next, incomplete=part.incomplete)
+                return ListPart(entries, part.next, incomplete=part.incomplete)
             command = command.model_copy(update={"after": part.next})
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:

@@ -8,6 +8,6 @@ from gatechart.errors.extras import needing
 
 with needing("serve", "gatechart.console"):
     from gatechart.console.html import STYLE, html_of, style_sheet
-from gatechart.console.pages import HOME, PAGES, Page, error_page
+from gatechart.console.pages import HOME, PAGES, ConsolePage, error_page
 
-__all__ = ["HOME", "PAGES", "STYLE", "Page", "error_page", "html_of", "style_sheet"]
+__all__ = ["HOME", "PAGES", "STYLE", "ConsolePage", "error_page", "html_of", "style_sheet"]

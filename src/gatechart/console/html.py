@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from gatechart.api import descriptions
 from gatechart.api.route import quoted_part
-from gatechart.console.pages import HOME, Page
+from gatechart.console.pages import HOME, ConsolePage
 from gatechart.drawing.text import visible
 from gatechart.values.names import EARLIEST
 
@@ -19,7 +19,7 @@ STYLE: Final = f"{HOME}/style.css"
 """The path of the style sheet, whose content is `style_sheet()`."""
 
 
-def html_of(page: Page, root: str) -> str:
+def html_of(page: ConsolePage, root: str) -> str:
     """Render a page's template. root: path prefix of the application."""
     return _environment().get_template(page.template).render(page.values, root=root, console=f"{root}{HOME}")
 

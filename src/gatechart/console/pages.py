@@ -17,7 +17,7 @@ _LENGTH: Final = 50  # rows of a list
 
 
 @value
-class Page:
+class ConsolePage:
     """The content of a page: the name of its template, and the values for it."""
 
     template: str
@@ -27,10 +27,10 @@ class Page:
 Fields: TypeAlias = Mapping[str, str]
 """The fields of a path and of a query, by name."""
 
-Maker: TypeAlias = Callable[[AgentHome, Fields], Awaitable[Page]]
+Maker: TypeAlias = Callable[[AgentHome, Fields], Awaitable[ConsolePage]]
 
 
-async def handoffs_page(home: AgentHome, fields: Fields) -> Page:
+async def handoffs_page(home: AgentHome, fields: Fields) -> ConsolePage:
     """List handoffs, the newest first, optionally of one source, target, request or status.
 
     Raises PayloadError.
@@ -41,10 +41,12 @@ async def handoffs_page(home: AgentHome, fields: Fields) -> Page:
     handoffs = await home.handoffs(**given, newest_first=True, after=after, limit=_LENGTH + 1)
     rows = handoffs[:_LENGTH]
     older = rows[-1].number if len(handoffs) > _LENGTH else None
-    return Page("handoffs.html", {"handoffs": rows, "wanted": wanted, "statuses": list(HandoffStatus), "older": older})
+    return ConsolePage(
+        "handoffs.html", {"handoffs": rows, "wanted": wanted, "statuses": list(HandoffStatus), "older": older}
+    )
 
 
-async def handoff_page(home: AgentHome, fields: Fields) -> Page:
+async def handoff_page(home: AgentHome, fields: Fields) -> ConsolePage:
     """Show a handoff: its changes, the choice of its target, its result, and its packet.
 
     Raises NoHandoffError.
@@ -63,29 +65,31 @@ async def handoff_page(home: AgentHome, fields: Fields) -> Page:
         "others": others[:_LENGTH],
         "has_more": len(others) > _LENGTH,
     }
-    return Page("handoff.html", values | _packet_values(handoff))
+    return ConsolePage("handoff.html", values | _packet_values(handoff))
 
 
-async def directory_page(home: AgentHome, fields: Fields) -> Page:
+async def directory_page(home: AgentHome, fields: Fields) -> ConsolePage:
     """List the entries of the directory, by id, with their current work. Raises PayloadError."""
     entries = await home.directory(after=fields.get("after") or None, limit=_LENGTH + 1)
     rows = entries[:_LENGTH]
-    return Page("directory.html", {"entries": rows, "following": rows[-1].id if len(entries) > _LENGTH else None})
+    return ConsolePage(
+        "directory.html", {"entries": rows, "following": rows[-1].id if len(entries) > _LENGTH else None}
+    )
 
 
-async def entry_page(home: AgentHome, fields: Fields) -> Page:
+async def entry_page(home: AgentHome, fields: Fields) -> ConsolePage:
     """Show an entry of the directory, and the outcomes of its latest work. Raises UnknownEntryError."""
     matches = await home.directory(fields["entry"])
     if not matches:
         raise UnknownEntryError(fields["entry"])
     (entry,) = matches
     facts = list(descriptions.entry_facts(entry))
-    return Page("entry.html", {"entry": entry, "facts": facts, "outcomes": entry.outcomes[::-1]})
+    return ConsolePage("entry.html", {"entry": entry, "facts": facts, "outcomes": entry.outcomes[::-1]})
 
 
-def error_page(status: str, message: str) -> Page:
+def error_page(status: str, message: str) -> ConsolePage:
     """Show an error. status: such as "404 Not Found"."""
-    return Page("error.html", {"status": status, "message": message})
+    return ConsolePage("error.html", {"status": status, "message": message})
 
 
 HOME: Final = "/console"

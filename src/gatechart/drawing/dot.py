@@ -12,8 +12,8 @@ from gatechart.drawing.layout import Line, leaves_of, lines_of
 from gatechart.drawing.legend import legend_table
 from gatechart.drawing.map_dot import write_map_dot
 from gatechart.drawing.palette import FONT, MEDIUM, Theme, Tone
-from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, Part
-from gatechart.drawing.sketch import Look, look_of, sketch
+from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Map, Outline, TransitionLabel
+from gatechart.drawing.sketch import DrawingStyle, look_of, sketch
 from gatechart.graph.compile import ROOT, Kind
 from gatechart.graph.definition import Recall
 from gatechart.graph.graph import AnyGraph
@@ -50,7 +50,7 @@ def to_dot(
     return write_dot(drawing, look_of(theme, legend=legend))
 
 
-def write_dot(drawing: Outline | Map, look: Look = Look(), **attributes: Value) -> str:  # noqa: B008  it is frozen
+def write_dot(drawing: Outline | Map, look: DrawingStyle = DrawingStyle(), **attributes: Value) -> str:  # noqa: B008  it is frozen
     """Return an outline, or a map, as DOT text. attributes: graph attributes, besides the usual ones."""
     if isinstance(drawing, Map):
         return write_map_dot(drawing, look, **attributes)
@@ -78,7 +78,7 @@ class _Sheet:
     drawing: Outline
     boxes: Mapping[StateName, Box]
     lines: Sequence[Line]
-    look: Look
+    look: DrawingStyle
 
     @property
     def theme(self) -> Theme:
@@ -101,7 +101,7 @@ class _Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _LineEnd:
     """The end of a line: at a node, or at the border of a cluster around the node."""
 
     node: str
@@ -247,7 +247,7 @@ def _labels(sheet: _Sheet, home: StateName) -> Iterator[str]:
             )
 
 
-def _roaming(sheet: _Sheet, name: str, words: str, parts: Sequence[Part], tone: Tone) -> str:
+def _roaming(sheet: _Sheet, name: str, words: str, parts: Sequence[TransitionLabel], tone: Tone) -> str:
     label = sheet.labels.anywhere(words, parts, tone)
     return statement(node(name), label=label, style="rounded,dashed", color=tone.line, margin="0.06,0.01")
 
@@ -274,25 +274,25 @@ def _line(sheet: _Sheet, line: Line) -> Iterator[str]:
         yield statement(edge(label, head.node), tailport="s", **far, **head.entered())
 
 
-def _tail(sheet: _Sheet, line: Line) -> _End:
+def _tail(sheet: _Sheet, line: Line) -> _LineEnd:
     if line.arrow.is_roaming:
-        return _End(f"any:{_label(line.arrow)}")
+        return _LineEnd(f"any:{_label(line.arrow)}")
     border = _entry(sheet, sheet.boxes[line.arrow.source])
-    return border if line.runs_up else _End(identity(line.source), border.cluster)
+    return border if line.runs_up else _LineEnd(identity(line.source), border.cluster)
 
 
-def _head(sheet: _Sheet, arrow: Arrow) -> _End:
+def _head(sheet: _Sheet, arrow: Arrow) -> _LineEnd:
     """Return the head of an arrow. A line from inside a cluster to its initial state crosses no border."""
     end = _entry(sheet, sheet.boxes[arrow.target])
-    return _End(end.node) if arrow.home == arrow.target else end
+    return _LineEnd(end.node) if arrow.home == arrow.target else end
 
 
-def _entry(sheet: _Sheet, box: Box) -> _End:
+def _entry(sheet: _Sheet, box: Box) -> _LineEnd:
     """Return where lines enter a state: a compound one at its initial dot, a parallel one at its border."""
     name = identity(box.name)
     if box.initial:
-        return _End(f"initial:{name}", f"cluster:{name}")
-    return _End(_entry(sheet, box.boxes[0]).node, f"cluster:{name}") if box.boxes else _End(name)
+        return _LineEnd(f"initial:{name}", f"cluster:{name}")
+    return _LineEnd(_entry(sheet, box.boxes[0]).node, f"cluster:{name}") if box.boxes else _LineEnd(name)
 
 
 def _elsewhere(sheet: _Sheet, graph: str, entry_point: str) -> str:
@@ -314,10 +314,10 @@ def _handing(sheet: _Sheet, handing: Handing) -> Iterator[str]:
     )
     if handing.is_roaming:
         yield _roaming(sheet, f"any:{label}", "any state", (), tone)
-        tail = _End(f"any:{label}")
+        tail = _LineEnd(f"any:{label}")
     else:
         box = sheet.boxes[handing.source]
-        tail = _End(identity(leaves_of(box)[-1]), _entry(sheet, box).cluster)
+        tail = _LineEnd(identity(leaves_of(box)[-1]), _entry(sheet, box).cluster)
     look: dict[str, Value] = {"style": "dashed", "color": tone.line, "penwidth": tone.width}
     yield statement(edge(tail.node, label), headport="n", arrowhead="none", weight=_NEAR_HALF, **look, **tail.left())
     yield statement(edge(label, target), tailport="s", weight=_FAR_HALF, **look)
@@ -331,7 +331,7 @@ def _label(arrow: Arrow) -> str:
     return f"way:{identity(arrow.source)}:{identity(arrow.target)}"
 
 
-def _tone(sheet: _Sheet, parts: Iterable[Part]) -> Tone:
+def _tone(sheet: _Sheet, parts: Iterable[TransitionLabel]) -> Tone:
     return sheet.tone(marked=any(part.places for part in parts))
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from gatechart.drawing.naming import asks_for_people, best_text, event_text, guard_text, stated_needs, titles_of
 from gatechart.drawing.outline import door_of
-from gatechart.drawing.shapes import Card, Door, Map, Route, Way
+from gatechart.drawing.shapes import Card, Door, HandoffLine, HandoffRoute, Map
 from gatechart.drawing.trail import read_trail
-from gatechart.graph.compile import Asking, askings
+from gatechart.graph.compile import DeclaredHandoff, askings
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import Fallback, Human, OtherGraph
 from gatechart.graph.selection import Best
@@ -33,7 +33,7 @@ def map_of(graphs: Sequence[AnyGraph], loads: Mapping[str, str] = MappingProxyTy
     return Map((*cards, *(_unknown_card(name, routes) for name in others)), routes)
 
 
-def _card(graph: AnyGraph, routes: Sequence[Route], loads: Mapping[str, str]) -> Card:
+def _card(graph: AnyGraph, routes: Sequence[HandoffRoute], loads: Mapping[str, str]) -> Card:
     no_trail = read_trail(graph, ())
     doors = tuple(
         replace(door_of(graph, entry, no_trail), load=loads.get(f"{graph.name}.{entry.name}", ""))
@@ -43,7 +43,7 @@ def _card(graph: AnyGraph, routes: Sequence[Route], loads: Mapping[str, str]) ->
     return Card(graph.name, graph.version, graph.description, (*doors, *unknown))
 
 
-def _unknown_card(name: str, routes: Sequence[Route]) -> Card:
+def _unknown_card(name: str, routes: Sequence[HandoffRoute]) -> Card:
     return Card(name, "", "", tuple(map(_unknown_door, _targets_in(name, routes))), is_known=False)
 
 
@@ -51,20 +51,20 @@ def _unknown_door(name: str) -> Door:
     return Door(name, name, (), "", "", (), is_known=False)
 
 
-def _targets_in(graph: str, routes: Sequence[Route]) -> tuple[str, ...]:
+def _targets_in(graph: str, routes: Sequence[HandoffRoute]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(way.entry_point for route in routes if route.graph == graph for way in route.ways))
 
 
-def _routes(graph: AnyGraph, known: Sequence[AnyGraph]) -> Iterator[Route]:
+def _routes(graph: AnyGraph, known: Sequence[AnyGraph]) -> Iterator[HandoffRoute]:
     """Yield a route for each graph that this graph hands work to, with all its handoffs, in document order."""
-    ways: dict[str, dict[Way, None]] = {}
+    ways: dict[str, dict[HandoffLine, None]] = {}
     titles = titles_of(graph.nodes)
     for asking in askings(graph.nodes):
         event, guard = _occasion(graph, asking, titles)
         handoff = asking.handoff
         reason = "" if handoff.reason in (None, Reason.OTHER) else handoff.reason.value
-        way = Way(titles[asking.state], event, guard, handoff.at, handoff.mode.value, reason)
-        instead = Way(titles[asking.state], "", "", "", handoff.mode.value, f"if not {handoff.target}")
+        way = HandoffLine(titles[asking.state], event, guard, handoff.at, handoff.mode.value, reason)
+        instead = HandoffLine(titles[asking.state], "", "", "", handoff.mode.value, f"if not {handoff.target}")
         steps = handoff.fallbacks.steps if handoff.fallbacks else ()
         tried = [(handoff.best or OtherGraph(handoff.target, at=handoff.at), way), *((step, instead) for step in steps)]
         for target, attempt in tried:
@@ -73,19 +73,19 @@ def _routes(graph: AnyGraph, known: Sequence[AnyGraph]) -> Iterator[Route]:
                 short = {"event": "", "guard": "", "reason": attempt.reason if attempt is instead else ""}
                 shown = replace(attempt, entry_point=at, chosen=chosen, **(short if chosen else {}))
                 ways.setdefault(name, {})[shown] = None
-    yield from (Route(graph.name, target, _joined(handoffs)) for target, handoffs in ways.items())
+    yield from (HandoffRoute(graph.name, target, _joined(handoffs)) for target, handoffs in ways.items())
 
 
-def _joined(ways: Iterable[Way]) -> tuple[Way, ...]:
+def _joined(ways: Iterable[HandoffLine]) -> tuple[HandoffLine, ...]:
     """Join the handoffs on several signals with the same target into one, so that they do not crowd out others."""
-    alike: dict[Way, list[Way]] = {}
+    alike: dict[HandoffLine, list[HandoffLine]] = {}
     for way in ways:
         is_answer = way.event.startswith(_SIGNAL)
         alike.setdefault(replace(way, event=_SIGNAL, reason="") if is_answer else way, []).append(way)
     return tuple(group[0] if len(group) == 1 else _all_signals(group) for group in alike.values())
 
 
-def _all_signals(answers: Sequence[Way]) -> Way:
+def _all_signals(answers: Sequence[HandoffLine]) -> HandoffLine:
     names = ", ".join(dict.fromkeys(way.event.removeprefix(_SIGNAL) for way in answers))
     reasons = {way.reason for way in answers}
     return replace(answers[0], event=f"{_SIGNAL}{names}", reason=answers[0].reason if len(reasons) == 1 else "")
@@ -126,7 +126,7 @@ def _matching(graph: AnyGraph, best: Best) -> Iterator[tuple[str, str]]:
             yield name, " · ".join(met)
 
 
-def _occasion(graph: AnyGraph, asking: Asking, titles: dict[str, str]) -> tuple[str, str]:
+def _occasion(graph: AnyGraph, asking: DeclaredHandoff, titles: dict[str, str]) -> tuple[str, str]:
     """Return the event of a handoff in words, and its guard."""
     if asking.edge is not None:
         node = graph.nodes[asking.state]

@@ -9,7 +9,7 @@ from typing import Final
 
 from gatechart.drawing.language import Markup, bare_table, cell, font, left_lines, row, table
 from gatechart.drawing.palette import LARGE, MEDIUM, SMALL, Theme, Tone
-from gatechart.drawing.shapes import Box, Card, Door, Outline, Part, Route, Way
+from gatechart.drawing.shapes import Box, Card, Door, HandoffLine, HandoffRoute, Outline, TransitionLabel
 from gatechart.drawing.text import one_line, places_text
 
 _LONGEST_LINE: Final = 36  # characters; a longer transition is broken before its guard or its actions
@@ -46,12 +46,12 @@ class Labels:
         below = f'<TD CELLPADDING="5" ALIGN="LEFT">{table(inside, padding=1)}</TD>'
         return bare_table(f"{head}<HR/>{row(below)}", padding=0)
 
-    def anywhere(self, text: str, parts: Sequence[Part], tone: Tone) -> Markup:
+    def anywhere(self, text: str, parts: Sequence[TransitionLabel], tone: Tone) -> Markup:
         """Return a label for any state, with the transitions that are taken without leaving it."""
         heading = f'<TD ALIGN="{"LEFT" if parts else "CENTER"}"><I>{font(text, SMALL, tone.soft_ink)}</I></TD>'
         return table([heading, *(self._part(part, tone) for part in parts)], padding=3)
 
-    def transitions(self, parts: Sequence[Part], tone: Tone) -> Markup:
+    def transitions(self, parts: Sequence[TransitionLabel], tone: Tone) -> Markup:
         """Return the label of an arrow."""
         return table([self._part(part, tone) for part in parts], padding=1)
 
@@ -90,7 +90,7 @@ class Labels:
         below = row(f"<TD>{frame}{doors}</TABLE></TD>") if doors else ""
         return bare_table(row(f'<TD ALIGN="LEFT" CELLPADDING="6">{left_lines(head)}</TD>') + below, padding=0)
 
-    def route(self, drawn: Route) -> Markup:
+    def route(self, drawn: HandoffRoute) -> Markup:
         """Return the label of a line from one graph to another: when, where to, how and why work is handed on."""
         rows = [cell(left_lines(self._way_lines(way))) for way in drawn.ways[:_MOST_WAYS]]
         rest = len(drawn.ways) - _MOST_WAYS
@@ -102,7 +102,7 @@ class Labels:
         text = f"<B>{font(places_text(places), SMALL, self.theme.trail_ink)}</B>"
         return f'<TD BGCOLOR="{self.theme.trail}">{text}</TD>'
 
-    def _way_lines(self, way: Way) -> Iterator[str]:
+    def _way_lines(self, way: HandoffLine) -> Iterator[str]:
         plain = self.theme.plain
         for line in wrap(one_line(way.occasion), _LONGEST_LINE, subsequent_indent="  ", break_long_words=False):
             yield font(line, SMALL, plain.ink)
@@ -123,7 +123,7 @@ class Labels:
         actions = (cell(font(line, SMALL, tone.soft_ink)) for line in box.notes)
         return [*actions, *(self._part(part, tone) for part in box.parts)]
 
-    def _part(self, part: Part, tone: Tone) -> str:
+    def _part(self, part: TransitionLabel, tone: Tone) -> str:
         """Return a transition with its positions in the trail. Signals and escapes replace a plain tone with theirs."""
         if tone is self.theme.plain:
             tone = self.theme.kind(part) or tone
@@ -133,7 +133,7 @@ class Labels:
         return f'<TD ALIGN="LEFT">{bare_table(row(self.badge(part.places) + content), padding=2)}</TD>'
 
 
-def _part_lines(part: Part, tone: Tone) -> list[str]:
+def _part_lines(part: TransitionLabel, tone: Tone) -> list[str]:
     """Return the transition in one line if it is short, else broken before its guard, actions or re-entry."""
     lines, length = [font(part.event, SMALL, tone.ink)], len(part.event)
     for text in part.details:

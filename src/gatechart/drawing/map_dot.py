@@ -8,13 +8,13 @@ from gatechart.drawing.labels import Labels
 from gatechart.drawing.language import Markup, Value, cell, identity, node, statement, table
 from gatechart.drawing.legend import legend_table
 from gatechart.drawing.palette import FONT, MEDIUM
-from gatechart.drawing.shapes import Map, Route
-from gatechart.drawing.sketch import Look
+from gatechart.drawing.shapes import HandoffRoute, Map
+from gatechart.drawing.sketch import DrawingStyle
 
 _Ports = Mapping[tuple[str, str], str]  # ports of doors, by graph and name
 
 
-def write_map_dot(drawing: Map, look: Look, **attributes: Value) -> str:
+def write_map_dot(drawing: Map, look: DrawingStyle, **attributes: Value) -> str:
     """Return the map as DOT text. attributes: graph attributes, besides the usual ones."""
     labels = Labels(look.theme)
     doors = {(card.name, door.name): f"door{at}" for card in drawing.cards for at, door in enumerate(card.doors)}
@@ -34,7 +34,7 @@ def write_map_dot(drawing: Map, look: Look, **attributes: Value) -> str:
     return "\n".join(['digraph "map" {', *(f"  {line}" for line in body), "}", ""])
 
 
-def _defaults(drawing: Map, look: Look, labels: Labels, attributes: Mapping[str, Value]) -> Iterator[str]:
+def _defaults(drawing: Map, look: DrawingStyle, labels: Labels, attributes: Mapping[str, Value]) -> Iterator[str]:
     theme = look.theme
     card: dict[str, Value] = {"bgcolor": theme.card, "pad": 0.2, "fontname": FONT}
     if look.has_legend:
@@ -47,12 +47,12 @@ def _defaults(drawing: Map, look: Look, labels: Labels, attributes: Mapping[str,
     yield statement("edge", arrowsize=0.7, style="dashed", **line)
 
 
-def _backward(drawing: Map) -> frozenset[Route]:
+def _backward(drawing: Map) -> frozenset[HandoffRoute]:
     """Return the lines that point left: in a depth-first search from the first graph, the lines that close a cycle."""
-    onward: dict[str, list[Route]] = {}
+    onward: dict[str, list[HandoffRoute]] = {}
     for route in drawing.routes:
         onward.setdefault(route.origin, []).append(route)
-    back: set[Route] = set()
+    back: set[HandoffRoute] = set()
     finished: set[str] = set()
     for card in drawing.cards:
         path = {} if card.name in finished else {card.name: iter(onward.get(card.name, ()))}
@@ -69,7 +69,7 @@ def _backward(drawing: Map) -> frozenset[Route]:
     return frozenset(back)
 
 
-def _route(route: Route, labels: Labels, doors: _Ports, *, is_back: bool) -> Iterator[str]:
+def _route(route: HandoffRoute, labels: Labels, doors: _Ports, *, is_back: bool) -> Iterator[str]:
     """Yield both halves of a line through its label, from the left end to the right."""
     label = node(f"hand:{identity(route.origin)}:{identity(route.graph)}")
     tail, head = node(identity(route.origin)), node(identity(route.graph))

@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 from gatechart.drawing.legend import Sign, signs_of
 from gatechart.drawing.palette import BETWEEN, Theme
-from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, Map, Outline, Part, Route
-from gatechart.drawing.sketch import Look, look_of, sketch
+from gatechart.drawing.shapes import Arrow, Box, Card, Door, Handing, HandoffRoute, Map, Outline, TransitionLabel
+from gatechart.drawing.sketch import DrawingStyle, look_of, sketch
 from gatechart.drawing.text import places_text, visible
 from gatechart.graph.compile import ROOT, Kind
 from gatechart.graph.definition import Recall
@@ -89,7 +89,7 @@ def indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def write_map_mermaid(drawing: Map, look: Look) -> str:
+def write_map_mermaid(drawing: Map, look: DrawingStyle) -> str:
     """Return the map as Mermaid text: a card with doors for each graph, and one line for all handoffs to another."""
     known = [card.name for card in drawing.cards if card.is_known]
     body = [
@@ -113,7 +113,7 @@ def _card(card: Card, theme: Theme) -> Iterator[str]:
     yield f"style {id_of('card', card.name)} fill:{theme.clusters[0]},stroke:{plain.line},color:{plain.ink}{dashed}"
 
 
-def _route(route: Route) -> str:
+def _route(route: HandoffRoute) -> str:
     tail, head = id_of("card", route.origin), id_of("card", route.graph)
     if route.entry_point:
         head = _map_door_id(route.graph, route.entry_point)
@@ -129,7 +129,7 @@ def _map_door_id(graph: str, door: str) -> str:
     return f"{id_of('of', graph)}__{id_of('door', door)}"
 
 
-def _legend(drawing: Outline | Map, look: Look) -> Iterator[str]:
+def _legend(drawing: Outline | Map, look: DrawingStyle) -> Iterator[str]:
     """Yield a box with the signs that occur."""
     if not look.has_legend:
         return
@@ -177,12 +177,12 @@ def to_mermaid(
     return write_mermaid(drawing, look_of(theme, legend=legend))
 
 
-def write_mermaid(drawing: Outline | Map, look: Look = Look()) -> str:  # noqa: B008  it is frozen
+def write_mermaid(drawing: Outline | Map, look: DrawingStyle = DrawingStyle()) -> str:  # noqa: B008  it is frozen
     """Return an outline, or a map, as Mermaid text."""
     return _outline(drawing, look) if isinstance(drawing, Outline) else write_map_mermaid(drawing, look)
 
 
-def _outline(drawing: Outline, look: Look) -> str:
+def _outline(drawing: Outline, look: DrawingStyle) -> str:
     boxes = {box.name: box for box in drawing.every_box()}
     links = (*_initial_links(boxes), *_door_links(drawing), *_arrow_links(drawing, boxes), *_handing_links(drawing))
     halves = [link for link in links for _ in range(link.halves)]  # Mermaid counts each half as a link
@@ -266,7 +266,7 @@ def _note(box: Box) -> Iterator[str]:
         yield f'{id_of("inside", box.name)}["{lines_of(inside)}"]:::state'
 
 
-def _at_home(drawing: Outline, home: StateName, parts: Sequence[Part]) -> Iterator[str]:
+def _at_home(drawing: Outline, home: StateName, parts: Sequence[TransitionLabel]) -> Iterator[str]:
     """Yield the labels directly in a state, each a node on its line, and the source nodes of roaming arrows."""
     words = "any state" if home == ROOT else f"any in {_title(drawing, home)}"
     if parts:
@@ -324,7 +324,7 @@ def _inside(box: Box) -> list[str]:
     return [*box.notes, *map(_part_text, box.parts)]
 
 
-def _part_text(part: Part) -> str:
+def _part_text(part: TransitionLabel) -> str:
     return " ".join([*_place(part.places), part.event, *part.details])
 
 

@@ -17,10 +17,10 @@ from gatechart.drawing.naming import (
     transfers_text,
     with_payload,
 )
-from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Outline, Part
+from gatechart.drawing.shapes import Arrow, Box, Door, Handing, Outline, TransitionLabel
 from gatechart.drawing.text import function_text
-from gatechart.drawing.trail import Trail, active_states, read_trail
-from gatechart.graph.callables import Step, callable_name
+from gatechart.drawing.trail import DrawnTrail, active_states, read_trail
+from gatechart.graph.callables import ActionCall, callable_name
 from gatechart.graph.compile import ROOT, Edge, Kind, Node, askings
 from gatechart.graph.definition import EntryPoint, State
 from gatechart.graph.graph import AnyGraph
@@ -59,7 +59,7 @@ class _OutlineBuilder:
         self,
         graph: AnyGraph,
         active: frozenset[StateName],
-        trail: Trail,
+        trail: DrawnTrail,
         counts: TransferCounts | None,
         *,
         payloads: bool,
@@ -116,7 +116,7 @@ class _OutlineBuilder:
 
     def arrows(self) -> tuple[Arrow, ...]:
         """Return one arrow for each two states that transitions connect, in document order."""
-        parts: dict[tuple[StateName, StateName], list[Part]] = {}
+        parts: dict[tuple[StateName, StateName], list[TransitionLabel]] = {}
         for node in self.graph.nodes.values():
             for edge in (edge for edge in node.edges if edge.role not in _INSTEAD):
                 for target in _drawn_targets(self.graph, edge):
@@ -126,10 +126,10 @@ class _OutlineBuilder:
                 parts.setdefault((node.name, node.transfers.otherwise), []).append(self.otherwise(node))
             if node.kind is Kind.HISTORY and node.default:
                 for target in node.default.targets:
-                    parts.setdefault((node.name, target), []).append(Part("at first"))
+                    parts.setdefault((node.name, target), []).append(TransitionLabel("at first"))
         return tuple(_arrow(self.graph, source, target, tuple(grouped)) for (source, target), grouped in parts.items())
 
-    def parts_inside(self, node: Node) -> tuple[Part, ...]:
+    def parts_inside(self, node: Node) -> tuple[TransitionLabel, ...]:
         """Return the transitions that leave no state and enter none that an arrow could point to."""
         return tuple(
             self.part(node, edge)
@@ -138,12 +138,12 @@ class _OutlineBuilder:
             if edge.role is None or self.trail.along(edge.label)
         )
 
-    def otherwise(self, node: Node) -> Part:
+    def otherwise(self, node: Node) -> TransitionLabel:
         """Return one part for all transitions that are taken in place of a choice."""
         places = {place for edge in node.edges if edge.role in _INSTEAD for place in self.trail.along(edge.label)}
-        return Part("otherwise", places=tuple(sorted(places)), is_transfer=True)
+        return TransitionLabel("otherwise", places=tuple(sorted(places)), is_transfer=True)
 
-    def part(self, node: Node, edge: Edge, reenters: StateName | None = None) -> Part:
+    def part(self, node: Node, edge: Edge, reenters: StateName | None = None) -> TransitionLabel:
         """Return a transition in words. reenters: the compound state that it leaves and enters again."""
         event = event_text(node, edge, self.graph.nodes, self.titles)
         if self.payloads and edge.event is not None:
@@ -151,7 +151,7 @@ class _OutlineBuilder:
         again = None if reenters is None else self.titles[reenters]
         places, chosen = self.trail.along(edge.label), edge.role is not None
         marks = {"is_signal": is_signal(edge.event), "is_escape": is_escape(edge.event)}
-        return Part(event, guard_text(node, edge), _names(edge.steps), again, places, chosen, **marks)
+        return TransitionLabel(event, guard_text(node, edge), _names(edge.steps), again, places, chosen, **marks)
 
     def handings(self) -> tuple[Handing, ...]:
         """Return one handing for each pair of state and target entry point, in document order."""
@@ -174,7 +174,7 @@ def _ways(handoff: Handoff) -> Iterator[tuple[str, str, str]]:
             yield *(best_text(step) if isinstance(step, Best) else (step.graph, step.at)), f"else {mode}"
 
 
-def door_of(graph: AnyGraph, entry: EntryPoint, trail: Trail) -> Door:
+def door_of(graph: AnyGraph, entry: EntryPoint, trail: DrawnTrail) -> Door:
     """Return the door of an entry point. The root has no box, so its door leads to the graph's first initial state."""
     begins = graph.nodes[ROOT].default
     return Door(
@@ -187,7 +187,7 @@ def door_of(graph: AnyGraph, entry: EntryPoint, trail: Trail) -> Door:
     )
 
 
-def _arrow(graph: AnyGraph, source: StateName, target: StateName, parts: tuple[Part, ...]) -> Arrow:
+def _arrow(graph: AnyGraph, source: StateName, target: StateName, parts: tuple[TransitionLabel, ...]) -> Arrow:
     around = (*((source,) if graph.nodes[source].children else ()), *graph.nodes[source].ancestors)
     line = (target, *graph.nodes[target].ancestors)
     home = next(state for state in around if state in line)
@@ -213,5 +213,5 @@ def _reentered(graph: AnyGraph, edge: Edge, target: StateName) -> StateName | No
     return end.name if end.name in source.ancestors else None
 
 
-def _names(steps: Sequence[Step]) -> tuple[str, ...]:
+def _names(steps: Sequence[ActionCall]) -> tuple[str, ...]:
     return tuple(function_text(step.name) for step in steps)

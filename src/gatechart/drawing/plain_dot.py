@@ -13,8 +13,8 @@ from typing import Final
 from gatechart.drawing.labels import Labels
 from gatechart.drawing.language import Markup, Value, cell, edge, font, identity, node, statement, table, tooltip
 from gatechart.drawing.palette import FONT, MEDIUM, SMALL, Theme, Tone
-from gatechart.drawing.shapes import Arrow, Box, Door, Map, Outline, Route
-from gatechart.drawing.sketch import Look
+from gatechart.drawing.shapes import Arrow, Box, Door, HandoffRoute, Map, Outline
+from gatechart.drawing.sketch import DrawingStyle
 from gatechart.graph.compile import ROOT, Kind
 from gatechart.values.names import StateName
 
@@ -22,7 +22,7 @@ ENGINE: Final = "osage"
 NOTE: Final = "too large for a full layout: arrows are straight, and what is written on them is their tooltip"
 
 
-def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
+def write_plain_dot(drawing: Outline, look: DrawingStyle, **attributes: Value) -> str:
     """Return the outline as DOT text for `osage`. attributes: graph attributes, besides the usual ones."""
     boxes = {box.name: box for box in drawing.every_box()}
     order = {name: 2 * (at + 1) for at, name in enumerate(boxes)}
@@ -37,7 +37,7 @@ def write_plain_dot(drawing: Outline, look: Look, **attributes: Value) -> str:
     return "\n".join([f"digraph {node(identity(drawing.name))} {{", *(f"  {line}" for line in body), "}", ""])
 
 
-def write_plain_map(drawing: Map, look: Look, **attributes: Value) -> str:
+def write_plain_map(drawing: Map, look: DrawingStyle, **attributes: Value) -> str:
     """Return the map as DOT text for `osage`, in rows. attributes: graph attributes, besides the usual ones."""
     theme, labels = look.theme, Labels(look.theme)
     note = Markup(table([cell(font(NOTE, SMALL, theme.plain.soft_ink))], padding=8))
@@ -69,7 +69,7 @@ def write_plain_map(drawing: Map, look: Look, **attributes: Value) -> str:
     return "\n".join(['digraph "map" {', *(f"  {line}" for line in body), "}", ""])
 
 
-def _plain_route(route: Route) -> str:
+def _plain_route(route: HandoffRoute) -> str:
     label = tooltip("; ".join(f"{way.occasion}, {way.purpose}" for way in route.ways))
     return statement(edge(identity(route.origin), identity(route.graph)), tooltip=label)
 

@@ -24,7 +24,7 @@ from gatechart.drawing.mermaid import write_mermaid
 from gatechart.drawing.mirror import in_order
 from gatechart.drawing.plain_dot import ENGINE, write_plain_dot, write_plain_map
 from gatechart.drawing.shapes import Map, Outline
-from gatechart.drawing.sketch import Look, look_of, sketch
+from gatechart.drawing.sketch import DrawingStyle, look_of, sketch
 from gatechart.errors.outside import DrawingError
 from gatechart.errors.root import listing
 from gatechart.graph.graph import AnyGraph
@@ -106,7 +106,7 @@ async def draw_async(
     return await asyncio.to_thread(draw, graph, path, payloads=payloads, loads=loads, limit_s=limit_s, **options)
 
 
-def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **attributes: Value) -> bytes:
+def _render(drawing: Outline | Map, look: DrawingStyle, limit_s: float, *, kind: str, **attributes: Value) -> bytes:
     """Render with the usual layout, or with a plain one if that takes too long."""
     try:
         layout = _graphviz("dot", "dot", write_dot(drawing, look, linelength=0, **attributes), limit_s)
@@ -117,7 +117,7 @@ def _render(drawing: Outline | Map, look: Look, limit_s: float, *, kind: str, **
 
 
 def _render_plainly(
-    drawing: Outline | Map, look: Look, limit_s: float, kind: str, attributes: Mapping[str, Value]
+    drawing: Outline | Map, look: DrawingStyle, limit_s: float, kind: str, attributes: Mapping[str, Value]
 ) -> bytes:
     if isinstance(drawing, Map):
         names, text = (
@@ -166,7 +166,7 @@ def _write(file: Path, content: bytes) -> None:
         raise DrawingError(f"{file} cannot be written ({error.strerror}); name a file that you may write") from error
 
 
-_FORMATS: Final[Mapping[str, Callable[[Outline | Map, Look, float], bytes]]] = MappingProxyType(
+_FORMATS: Final[Mapping[str, Callable[[Outline | Map, DrawingStyle, float], bytes]]] = MappingProxyType(
     {
         ".svg": partial(_render, kind="svg"),
         ".png": partial(_render, kind="png", dpi=_DOTS_PER_INCH),

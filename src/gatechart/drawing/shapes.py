@@ -11,7 +11,7 @@ from gatechart.values.names import StateName
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TransitionLabel:
     """A transition in the words of UML: event [guard] / actions."""
 
     event: str  # in words
@@ -44,7 +44,7 @@ class Box:
     on_entry: tuple[str, ...]
     on_exit: tuple[str, ...]
     does: tuple[str, ...]  # the functions that it invokes
-    parts: tuple[Part, ...]  # transitions that do not leave it
+    parts: tuple[TransitionLabel, ...]  # transitions that do not leave it
     initial: tuple[StateName, ...]  # initial states of a compound state
     recall: Recall | None  # of a history state
     boxes: tuple[Box, ...]
@@ -76,7 +76,7 @@ class Arrow:
 
     source: StateName
     target: StateName
-    parts: tuple[Part, ...]
+    parts: tuple[TransitionLabel, ...]
     home: StateName  # the innermost state around both ends; the root if there is none
     is_inner: bool  # whether it stays inside its source, leading to the source or to a state in it
 
@@ -168,7 +168,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class HandoffLine:
     """One handoff: its state, event, target entry point, and reason."""
 
     source: str  # the state's title; the root for any state
@@ -194,12 +194,12 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class HandoffRoute:
     """All handoffs from one graph to another."""
 
     origin: str
     graph: str
-    ways: tuple[Way, ...]
+    ways: tuple[HandoffLine, ...]
 
     @property
     def entry_point(self) -> str:
@@ -213,7 +213,7 @@ class Map:
     """Several graphs, and the handoffs between them."""
 
     cards: tuple[Card, ...]
-    routes: tuple[Route, ...]
+    routes: tuple[HandoffRoute, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Outline:
     version: str
     description: str
     boxes: tuple[Box, ...]
-    parts: tuple[Part, ...]  # transitions that are taken in any state and leave none
+    parts: tuple[TransitionLabel, ...]  # transitions that are taken in any state and leave none
     arrows: tuple[Arrow, ...]
     doors: tuple[Door, ...]
     handings: tuple[Handing, ...]
@@ -240,7 +240,7 @@ class Outline:
         """Yield all states, a parent before its children, in document order."""
         yield from _every_box(self.boxes)
 
-    def every_part(self) -> Iterator[Part]:
+    def every_part(self) -> Iterator[TransitionLabel]:
         """Yield all transitions, first the ones on arrows."""
         yield from (part for arrow in self.arrows for part in arrow.parts)
         yield from (part for box in self.every_box() for part in box.parts)

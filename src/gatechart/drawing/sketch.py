@@ -17,16 +17,16 @@ from gatechart.values.queries import HistoryEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DrawingStyle:
     """The look of a drawing: its theme, and whether it has a legend."""
 
     theme: Theme = LIGHT
     has_legend: bool = False  # whether the drawing explains its signs
 
 
-def look_of(theme: str, *, legend: bool) -> Look:
+def look_of(theme: str, *, legend: bool) -> DrawingStyle:
     """Return the look with a named theme. Raises DrawingError if there is no such theme."""
-    return Look(theme_of(theme), legend)
+    return DrawingStyle(theme_of(theme), legend)
 
 
 def sketch(

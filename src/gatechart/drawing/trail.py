@@ -26,7 +26,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class DrawnTrail:
     """The entry points and transitions that an agent took, in order, and the states that it visited."""
 
     passages: tuple[Passage, ...] = ()
@@ -56,7 +56,7 @@ def active_states(graph: AnyGraph, snapshot: Snapshot | None) -> frozenset[State
     return _with_ancestors(graph, snapshot.configuration)
 
 
-def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
+def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> DrawnTrail:
     """Return the trail of a history's turns, oldest first.
 
     Raises UnknownStateError if the graph lacks a state of the history, DrawingError if it lacks an entry point or a
@@ -65,7 +65,7 @@ def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
     labelled = _labelled(graph)
     passages: list[Passage] = []
     visited: frozenset[StateName] = frozenset()
-    walk = _Walk(graph)
+    walk = _TrailWalk(graph)
     position = 0
     for entry in history:
         visited |= _with_ancestors(graph, (*entry.source, *entry.target))
@@ -82,7 +82,7 @@ def read_trail(graph: AnyGraph, history: Sequence[HistoryEntry]) -> Trail:
             position += 1
             passages.append(Passage(position, "", edge.label))
             walk.take(edge)
-    return Trail(tuple(passages), visited | walk.passed)
+    return DrawnTrail(tuple(passages), visited | walk.passed)
 
 
 def _labelled(graph: AnyGraph) -> dict[str, Edge]:
@@ -93,7 +93,7 @@ def _labelled(graph: AnyGraph) -> dict[str, Edge]:
     return older | {edge.label: edge for edge in edges}
 
 
-class _Walk:
+class _TrailWalk:
     """Replays an agent's turns in the graph, to find the states that it entered and left within one turn."""
 
     def __init__(self, graph: AnyGraph) -> None:

@@ -10,7 +10,7 @@ from gatechart.escape.learning import NONE, clearly_better_first
 from gatechart.escape.scene import Scene, where_found
 from gatechart.graph.escape import EscapePlan, Strategy
 from gatechart.graph.graph import AnyGraph
-from gatechart.values.escapes import CameTo, Escapes, Finding, Tried
+from gatechart.values.escapes import CameTo, Escapes, SignalFinding, Tried
 from gatechart.values.frozen import replaced, value
 from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import Lessons, Tally
@@ -95,13 +95,13 @@ def found_first(fired: Sequence[Payload]) -> Sequence[Payload]:
     return sorted(fired, key=lambda payload: signal_report(payload).reason != Reason.LOOP_DETECTED.value)
 
 
-def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, Finding]:
+def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, SignalFinding]:
     """Return the record and the finding after a signal that a plan answers.
 
     Without progress since the last attempt, it is the same finding, and that attempt has failed.
     """
     known = next((earlier for earlier in escapes.open if earlier.signal == signal), None)
-    finding = Finding(escapes.findings + 1, signal) if known is None else known
+    finding = SignalFinding(escapes.findings + 1, signal) if known is None else known
     asked = replaced(finding, is_due=True)
     return escapes.judged(CameTo.NOTHING).with_finding(asked), asked
 
@@ -183,7 +183,7 @@ def _may_move_forward(strategy: Strategy) -> bool:
 def after_try(
     escapes: Escapes,
     plan: EscapePlan,
-    finding: Finding,
+    finding: SignalFinding,
     strategies: Sequence[Strategy],
     way: str,
     now: datetime,
@@ -201,6 +201,6 @@ def after_try(
     return replaced(after.with_attempt(tried), turns_left=plan.turns, nudge="")
 
 
-def without_way(escapes: Escapes, finding: Finding) -> Escapes:
+def without_way(escapes: Escapes, finding: SignalFinding) -> Escapes:
     """Return the record once a finding has no strategies left, or no longer needs an escape."""
     return escapes.with_finding(replaced(finding, is_due=False))

@@ -8,7 +8,7 @@ from gatechart.escape.attempts import Tactic, last_resort, nearest_plan
 from gatechart.escape.scene import Scene
 from gatechart.escape.strategies import Restart
 from gatechart.values.agents import Event
-from gatechart.values.escapes import Escapes, Finding
+from gatechart.values.escapes import Escapes, SignalFinding
 from gatechart.values.findings import FOUND
 from gatechart.values.framework import WATCHDOG_AGENT
 from gatechart.values.handoffs import Reason
@@ -31,7 +31,7 @@ def asked_restart(found: Payload, at: Mapping[str, str]) -> Payload:
     }
 
 
-def finding_asked(escapes: Escapes, version: int, event: Event) -> Finding | None:
+def finding_asked(escapes: Escapes, version: int, event: Event) -> SignalFinding | None:
     """Return the finding of the mail that requests an escape; None if the agent no longer needs one.
 
     The watchdog asks again only after its own finding has ceased, so each request is a new finding. An agent that has
@@ -44,7 +44,7 @@ def finding_asked(escapes: Escapes, version: int, event: Event) -> Finding | Non
     report = signal_report(request)
     if escapes.undoing or report.evidence[0].version not in (0, version):
         return None
-    return Finding(escapes.findings + 1, report.signal, is_due=True)
+    return SignalFinding(escapes.findings + 1, report.signal, is_due=True)
 
 
 def restart_tactic(scene: Scene) -> Tactic | None:

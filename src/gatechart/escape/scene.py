@@ -11,7 +11,7 @@ from gatechart.graph.escape import UNDOING
 from gatechart.graph.graph import AnyGraph
 from gatechart.values.agents import Event, Snapshot
 from gatechart.values.breakers import BreakerState
-from gatechart.values.escapes import ESCAPE, Finding, PastTurn
+from gatechart.values.escapes import ESCAPE, PastTurn, SignalFinding
 from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import NO_LESSONS, Lessons
@@ -48,7 +48,7 @@ class Scene:
     snapshot: Snapshot
     context: Any  # the agent's; strategies read it and never write
     event: Event  # of the attempt; its time is now
-    finding: Finding
+    finding: SignalFinding
     evidence: Payload  # payload of the signal: `signal`, `reason`, `evidence`, `others`
     tools: Mapping[str, ToolFacts]
     past: Sequence[PastTurn] = ()  # oldest first; empty unless a strategy looks back

@@ -11,7 +11,7 @@ from gatechart.values.frozen import value
 
 
 @value
-class Step:
+class ActionCall:
     """An action, ready to be called."""
 
     function: Callable[..., Any]
@@ -53,9 +53,9 @@ def ask_of(guard: Callable[..., Any]) -> Ask:
     return Ask(guard, callable_name(guard), not counts and takes_third(guard, "configuration"), counts)
 
 
-def step_of(action: Callable[..., Any]) -> Step:
+def step_of(action: Callable[..., Any]) -> ActionCall:
     """Wrap an action for turns."""
-    return Step(action, callable_name(action), is_async(action), takes_third(action, "turn"))
+    return ActionCall(action, callable_name(action), is_async(action), takes_third(action, "turn"))
 
 
 def is_async(function: Callable[..., Any]) -> bool:

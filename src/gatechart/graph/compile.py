@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from gatechart.graph.callables import Ask, Step, ask_of, callable_name, step_of
+from gatechart.graph.callables import ActionCall, Ask, ask_of, callable_name, step_of
 from gatechart.graph.definition import (
     ANY,
     EntryPoint,
@@ -65,7 +65,7 @@ class Edge:
     targets: tuple[StateName, ...]
     internal: bool
     ask: Ask | None
-    steps: tuple[Step, ...]
+    steps: tuple[ActionCall, ...]
     is_exact: bool = False  # whether its event is one name, possibly with spaces, that matches nothing else
     is_fallback: bool = False  # evaluated after all other edges of its source but `*`; signals and plans add these
     role: TransferRole | None = None  # set for a transition that the source's transfers add
@@ -77,7 +77,7 @@ class Default:
     """The initial states of a compound state, or the default states of a history state without memory."""
 
     targets: tuple[StateName, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ActionCall, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,12 +92,12 @@ class Node:
     histories: tuple[StateName, ...]  # the history states among the children
     default: Default | None  # of a compound or a history state
     recall: Recall | None  # of a history state
-    data: Step | None  # of a final state
+    data: ActionCall | None  # of a final state
     failed: bool  # whether an agent that ends in this final state has failed
     timers: tuple[tuple[EventName, float], ...]  # events, and the seconds after entry when each is sent
     invokes: tuple[Invoke, ...]
-    on_entry: tuple[Step, ...]
-    on_exit: tuple[Step, ...]
+    on_entry: tuple[ActionCall, ...]
+    on_exit: tuple[ActionCall, ...]
     edges: tuple[Edge, ...]  # outgoing transitions, in document order; `Precedence` sets the order of selection
     is_end: bool = False  # for a top-level state: the agent ends once this state has ended
     tools: PoliciesByTool = field(default_factory=dict)  # policies for the tool calls of its invokes
@@ -295,7 +295,7 @@ def runs_at_once(nodes: Mapping[StateName, Node]) -> bool:
     return not any(step.is_async for node in nodes.values() for step in steps_of(node))
 
 
-def steps_of(node: Node) -> Iterator[Step]:
+def steps_of(node: Node) -> Iterator[ActionCall]:
     """Yield every action of a state and its transitions."""
     yield from node.on_entry
     yield from node.on_exit
@@ -306,7 +306,7 @@ def steps_of(node: Node) -> Iterator[Step]:
 
 
 @value
-class Asking:
+class DeclaredHandoff:
     """A declaration in a graph that hands on work."""
 
     state: str  # the state that the agent is in, enters or exits, or that invokes
@@ -316,15 +316,17 @@ class Asking:
     invoke: str = ""  # id of the invoke that delegates
 
 
-def askings(nodes: Mapping[str, Node]) -> Iterator[Asking]:
+def askings(nodes: Mapping[str, Node]) -> Iterator[DeclaredHandoff]:
     """Yield the handoffs that a graph declares, in document order."""
     for node in nodes.values():
         default = node.default.steps if node.default else ()
-        yield from (Asking(node.name, handoff) for handoff in _declared((*node.on_entry, *default)))
-        yield from (Asking(node.name, _of_invoke(invoke), invoke=invoke.id) for invoke in node.invokes if invoke.agent)
-        yield from (Asking(node.name, handoff, is_left=True) for handoff in _declared(node.on_exit))
+        yield from (DeclaredHandoff(node.name, handoff) for handoff in _declared((*node.on_entry, *default)))
+        yield from (
+            DeclaredHandoff(node.name, _of_invoke(invoke), invoke=invoke.id) for invoke in node.invokes if invoke.agent
+        )
+        yield from (DeclaredHandoff(node.name, handoff, is_left=True) for handoff in _declared(node.on_exit))
         for edge in node.edges:
-            yield from (Asking(node.name, handoff, edge) for handoff in _declared(edge.steps))
+            yield from (DeclaredHandoff(node.name, handoff, edge) for handoff in _declared(edge.steps))
 
 
 def selections_in(nodes: Mapping[str, Node]) -> tuple[Best, ...]:
@@ -337,7 +339,7 @@ def selectors(selections: tuple[Best, ...]) -> dict[str, Scorer | Filter]:
     return {callable_name(function): function for best in selections for function in best.functions}
 
 
-def _declared(steps: tuple[Step, ...]) -> Iterator[Handoff]:
+def _declared(steps: tuple[ActionCall, ...]) -> Iterator[Handoff]:
     return (step.function for step in steps if isinstance(step.function, Handoff))
 
 
@@ -421,5 +423,5 @@ def _entry_structure(entry: EntryPoint) -> list[object]:
     return [entry.state, entry.name, entry.opens_on, takes, callable_name(entry.guard) if entry.guard else None]
 
 
-def _names(steps: Sequence[Step]) -> list[object]:
+def _names(steps: Sequence[ActionCall]) -> list[object]:
     return [step.function.names if isinstance(step.function, Handoff) else step.name for step in steps]

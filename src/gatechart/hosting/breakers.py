@@ -25,7 +25,7 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]
 """Runs work in a task that no caller can cancel. The second argument describes the task in the log if it fails."""
 
 
-class Breakers(Protocol):
+class BreakerPermits(Protocol):
     """Grants permits for calls. A permit is returned by `succeed`, `fail` or `release`, with the result of the call."""
 
     async def acquire(self, name: str, policy: BreakerPolicy) -> Admission:
@@ -62,11 +62,11 @@ class OwnBreakers:
         self._now = now
         self._store = store
         self._spawn = spawn
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _StoredBreaker] = {}
 
     def load(self, records: Iterable[BreakerRecord]) -> None:
         """Restore breakers that an earlier runtime left open."""
-        self._kept |= {record.name: _Kept(_breaker(record.name, record), record) for record in records}
+        self._kept |= {record.name: _StoredBreaker(_breaker(record.name, record), record) for record in records}
 
     @property
     def records(self) -> Sequence[BreakerRecord]:
@@ -120,21 +120,21 @@ class OwnBreakers:
             await asyncio.shield(self._begin_save(kept))
         return kept.breaker.record
 
-    def _get(self, name: str) -> _Kept:
+    def _get(self, name: str) -> _StoredBreaker:
         kept = self._kept.get(name)
         if kept is None:
             if len(self._kept) >= MOST_IDLE:
                 self._kept = {other: busy for other, busy in self._kept.items() if not busy.is_idle}
-            kept = self._kept[name] = _Kept(_breaker(name))
+            kept = self._kept[name] = _StoredBreaker(_breaker(name))
         return kept
 
-    def _begin_save(self, kept: _Kept) -> asyncio.Task[None]:
+    def _begin_save(self, kept: _StoredBreaker) -> asyncio.Task[None]:
         """Store the breaker after its earlier changes are stored, so that no older state overwrites a newer one."""
         if kept.saving is None or kept.saving.done():
             kept.saving = self._spawn(self._save(kept), "save a circuit breaker")
         return kept.saving
 
-    async def _save(self, kept: _Kept) -> None:
+    async def _save(self, kept: _StoredBreaker) -> None:
         while kept.saved != (record := kept.breaker.record):
             await self._store(record)
             kept.saved = record
@@ -163,7 +163,7 @@ def _breaker(name: str, stored: BreakerRecord | None = None) -> Breaker:
     return Breaker(name, stored)
 
 
-class _Kept:
+class _StoredBreaker:
     """A breaker in memory, and its stored record."""
 
     __slots__ = ("breaker", "saved", "saving")
@@ -183,7 +183,7 @@ class GuardedCall:
 
     def __init__(
         self,
-        breakers: Breakers,
+        breakers: BreakerPermits,
         name: str,
         policy: BreakerPolicy = BY_DEFAULT,
         failures: type[Exception] | tuple[type[Exception], ...] = Exception,

@@ -24,7 +24,7 @@ _NONE: Final = Observations()
 
 
 @value
-class Lesson:
+class LearnedAdvice:
     """The text scores and learned scores of the candidates for one piece of work."""
 
     features: str  # of the text of the work, packed
@@ -76,7 +76,7 @@ class Learning:
         candidates: Sequence[Candidate],
         names: Iterable[str],
         now: datetime,
-    ) -> Lesson:
+    ) -> LearnedAdvice:
         """Return the lesson for a piece of work. Raises ExtraMissingError without numpy.
 
         features: of the text of the work, packed. names: scorers in use.
@@ -88,7 +88,7 @@ class Learning:
                 await self._refresh()
             learned = await self._learned_scores(features, text_scores, groups, now) if "learned" in wanted else None
             history = await self._history_scores(features) if "history" in wanted else {}
-        return Lesson(features, text_scores, groups, learned, history)
+        return LearnedAdvice(features, text_scores, groups, learned, history)
 
     async def _refresh(self) -> None:
         kept = await self._directory.kept_choices(self._seen)
@@ -125,7 +125,7 @@ class Learning:
         return self._history.scores(features)
 
 
-def noted(choice: Choice, lesson: Lesson, packet: HandoffPacket) -> dict[str, Any] | None:
+def noted(choice: Choice, lesson: LearnedAdvice, packet: HandoffPacket) -> dict[str, Any] | None:
     """Return the record of a choice; None without a chosen candidate, or if the ids are too long."""
     if choice.candidate is None or len(packet.user_id) + len(packet.source_agent) > LONGEST:
         return None
@@ -157,7 +157,7 @@ def _scores_of_eligible(choice: Choice, scores: Mapping[str, float]) -> Mapping[
     return {verdict.id: scores.get(verdict.id, 0.0) for verdict in choice.explanation.judged if not verdict.fell}
 
 
-def _ranked(choice: Choice, lesson: Lesson) -> list[Ranked]:
+def _ranked(choice: Choice, lesson: LearnedAdvice) -> list[Ranked]:
     """Return the chosen candidate, others with a chance, the best of each group, and the rest by text score."""
     chances, scores = dict(choice.chances), lesson.text_scores
     eligible = [verdict.id for verdict in choice.explanation.judged if not verdict.fell]

@@ -19,7 +19,7 @@ from gatechart.graph.function_faults import call_faults
 from gatechart.graph.selection import WEIGHTS, check_selectors
 from gatechart.graph.selection_faults import is_amount, is_share
 from gatechart.handoff.packet import HandoffPacket, SelectionTerms
-from gatechart.hosting.choice_learning import Learning, Lesson, noted
+from gatechart.hosting.choice_learning import LearnedAdvice, Learning, noted
 from gatechart.hosting.directory import Directory
 from gatechart.hosting.directory_verbs import ensure
 from gatechart.hosting.failed_work import just_failed
@@ -30,7 +30,7 @@ from gatechart.selection.exploration import BEST, Exploring
 from gatechart.selection.learned import Learned
 from gatechart.selection.observations import packed
 from gatechart.selection.rewards import Reward, kind_of, reward_of
-from gatechart.selection.texts import Least, Likeness, index_of, texts_of
+from gatechart.selection.texts import Least, TextScorer, index_of, texts_of
 from gatechart.values.frozen import replaced, value
 from gatechart.values.names import is_number
 from gatechart.values.profiles import Candidate, Choice, Profile
@@ -177,7 +177,7 @@ class DirectoryChooser:
 
     async def _choice_and_lesson(
         self, packet: HandoffPacket, terms: SelectionTerms, now: datetime
-    ) -> tuple[Choice, Lesson | None]:
+    ) -> tuple[Choice, LearnedAdvice | None]:
         """Return the choice for a packet, and the lesson it used, without changing anything."""
         with _application_errors(packet):
             all_candidates = await self._directory.candidates()
@@ -212,7 +212,7 @@ class DirectoryChooser:
         candidates: Sequence[Candidate],
         names: Set[str],
         now: datetime,
-    ) -> Lesson | None:
+    ) -> LearnedAdvice | None:
         """Return the lesson of earlier choices; None if choices are not recorded, and no learning scorer is in use."""
         if compared is None or (not self._choosing.records and names.isdisjoint(LEARNING)):
             return None
@@ -251,7 +251,7 @@ class _Compared:
     """The scores of a text for each candidate."""
 
     text: str
-    likeness: Likeness
+    likeness: TextScorer
     scores: Mapping[str, float]
     least: Least  # the lowest score of a match
 
@@ -262,7 +262,7 @@ class _Texts:
     def __init__(self, choosing: Choosing) -> None:
         self._choosing = choosing
         self._indexed: Sequence[tuple[str, Profile, str]] = ()
-        self._likeness: Likeness | None = None
+        self._likeness: TextScorer | None = None
         self._one_builds = asyncio.Lock()
 
     async def compared(
@@ -286,7 +286,7 @@ class _Texts:
         least = self._choosing.least
         return _Compared(text, likeness, scores, likeness.least if least is None else Least.alike(least))
 
-    async def _current_index(self, candidates: Sequence[Candidate]) -> Likeness:
+    async def _current_index(self, candidates: Sequence[Candidate]) -> TextScorer:
         # Most of these are the same objects as before, so comparing them is fast. Their texts are new strings.
         described = [(candidate.id, candidate.profile, candidate.text) for candidate in candidates]
         if self._likeness is None or described != self._indexed:
@@ -294,7 +294,7 @@ class _Texts:
             self._indexed = described
         return self._likeness
 
-    def _new_index(self, candidates: Sequence[Candidate]) -> Likeness:
+    def _new_index(self, candidates: Sequence[Candidate]) -> TextScorer:
         embed, before = self._choosing.embed, self._likeness
         if embed is None:
             return index_of(candidates)

@@ -34,7 +34,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 _LONGEST_LAG: Final = timedelta(seconds=10)  # of a list of agents behind the commits of the agents
 
 
-class Work(Protocol):
+class HomeWorkload(Protocol):
     """The running work of a home, and its open circuit breakers."""
 
     async def held(self) -> Mapping[str, int]:
@@ -63,7 +63,7 @@ class Directory:
         own: OwnAgents | None,
         registry: Registry,
         now: Callable[[], datetime],
-        work: Work,
+        work: HomeWorkload,
         *,
         load: Callable[[Candidate], float | None] | None = None,
         fresh: timedelta | None = None,
@@ -86,7 +86,7 @@ class Directory:
         self._load = load
         self._fresh = fresh
         self._kept: dict[str, _Kept] = {}
-        self._lines: dict[str, _Line] = {}  # by id, in order
+        self._lines: dict[str, _CandidateEntry] = {}  # by id, in order
         self._stale: set[str] | None = None  # ids of lines to rebuild; None: all
         self._local: Mapping[str, Candidate] = {}
         self._graphs: Sequence[AnyGraph] | None = None  # the graphs of `_local`
@@ -214,7 +214,7 @@ class Directory:
         if self._stale is not None:
             self._stale.add(entry_id)
 
-    async def _current_lines(self, now: datetime, only: str | None = None) -> list[_Line]:
+    async def _current_lines(self, now: datetime, only: str | None = None) -> list[_CandidateEntry]:
         """Return the entries that have not expired, with current candidates. only: id of the only entry to return."""
         known = self._all_lines(await self._all_kept())
         lines = known.values() if only is None else [known[only]] if only in known else []
@@ -256,7 +256,7 @@ class Directory:
         except ElsewhereError:  # an engine without a projection lists no agents
             return snapshots
 
-    def _all_lines(self, kept: Mapping[str, _Kept]) -> Mapping[str, _Line]:
+    def _all_lines(self, kept: Mapping[str, _Kept]) -> Mapping[str, _CandidateEntry]:
         local = self._locals()
         stale = {*local, *kept} if self._stale is None else self._stale
         if self._stale is None:
@@ -286,7 +286,7 @@ class Directory:
             return None if door is None else entry_of(context, door)
         return self._with_declared(entry_of(context))
 
-    def _line(self, entry: DirectoryEntry) -> _Line:
+    def _line(self, entry: DirectoryEntry) -> _CandidateEntry:
         candidate = entry.candidate
         graph = self.graph(candidate.graph)
         graph_capacity = None if graph is None or not candidate.is_local else graph.accepts.capacity
@@ -295,7 +295,7 @@ class Directory:
         tools: frozenset[str] = frozenset() if graph is None else breakers_of(graph)
         counted = counted_as(entry.candidate) if graph_capacity is None else candidate.graph
         is_named_only = candidate.is_local and bool(self.registry.graphs) and self.local(candidate.id) is None
-        return _Line(entry, counted, tools, is_named_only, entry.candidate)
+        return _CandidateEntry(entry, counted, tools, is_named_only, entry.candidate)
 
     def _locals(self) -> Mapping[str, Candidate]:
         """Return the entry points of the home's graphs, by id."""
@@ -317,7 +317,7 @@ class Directory:
         text = entry.candidate.text or text_of(graph, point)
         return replaced(entry, candidate=replaced(entry.candidate, profile=profile, text=text))
 
-    def _entry_now(self, line: _Line, now: datetime) -> DirectoryEntry:
+    def _entry_now(self, line: _CandidateEntry, now: datetime) -> DirectoryEntry:
         unavailable = self._unavailable(line.entry, line.candidate, now)
         return replaced(line.entry, candidate=line.candidate, unavailable=unavailable)
 
@@ -334,7 +334,7 @@ class Directory:
 
 
 @dataclass(slots=True)
-class _Line:
+class _CandidateEntry:
     """An entry, and its candidate at the last query. Most candidates do not change between queries."""
 
     entry: DirectoryEntry  # without its load
@@ -356,7 +356,7 @@ class _Line:
         self.candidate = replaced(self.candidate, load=min(max(share, 0.0), 1.0))
 
 
-def _refresh(lines: Iterable[_Line], held: Mapping[str, int], broken: frozenset[str]) -> None:
+def _refresh(lines: Iterable[_CandidateEntry], held: Mapping[str, int], broken: frozenset[str]) -> None:
     """Set the current open work and open circuit breakers of lines."""
     for line in lines:  # of a thousand, few have changed since the last query
         count, blocked = held.get(line.counted, 0), line.tools & broken if broken else broken

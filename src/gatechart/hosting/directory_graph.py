@@ -15,7 +15,7 @@ from gatechart.graph.graph import AnyGraph, FrameworkGraph
 from gatechart.hosting.kept_choices import KeptChoice, with_choice, with_outcome, with_quality
 from gatechart.hosting.own_agents import NoPayload
 from gatechart.selection.performance import Performance
-from gatechart.selection.rewards import ANY_KIND, Outcome, reward_of
+from gatechart.selection.rewards import ANY_KIND, EndedWork, reward_of
 from gatechart.turn.turn_context import Turn
 from gatechart.values.agents import Event, Snapshot
 from gatechart.values.directory import CHOSEN, OUTCOME, DirectoryEntry, Ended, Mark, WorkOutcome
@@ -327,9 +327,9 @@ def _note(context: EntryContext, event: Event) -> None:
         context.users = [*(other for other in context.users if other != user), user][-MOST_USERS:]
 
 
-def _reward_input(outcome: WorkOutcome) -> Outcome:
+def _reward_input(outcome: WorkOutcome) -> EndedWork:
     came_back = outcome.ended is Ended.CAME_BACK
-    return Outcome(came_back or outcome.ended is Ended.COMPLETED, came_back, handed_on=outcome.handed_on)
+    return EndedWork(came_back or outcome.ended is Ended.COMPLETED, came_back, handed_on=outcome.handed_on)
 
 
 def _seconds_since(moment: str | None, now: datetime) -> float:

@@ -19,13 +19,13 @@ from gatechart.errors.root import OutsideError
 from gatechart.ports import Store
 from gatechart.tasks import start_task
 from gatechart.values.commits import (
-    Answer,
     BreakerChange,
+    InvokeReport,
     JournalRecord,
     MailChange,
     MailEnd,
     Posting,
-    Report,
+    RejectionReport,
     ReserveSlot,
     StepRecord,
     TurnRecord,
@@ -211,7 +211,12 @@ class Committer:
         match unit:
             case TurnRecord():
                 return await self._is_committed(unit)
-            case Posting(mail) | Report(mail=mail) | Answer(reply=mail) | MailChange(raises=Mail() as mail):
+            case (
+                Posting(mail)
+                | InvokeReport(mail=mail)
+                | RejectionReport(reply=mail)
+                | MailChange(raises=Mail() as mail)
+            ):
                 return mail in await self._store.mail(MailQuery(mail.recipient, after=mail.number - 1, limit=1))
             case StepRecord():
                 return (await self._store.steps(unit.invocation)).get(unit.name) == unit.result

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from gatechart.errors.operation import InvocationOverError
 from gatechart.graph.definition import EntryPoint
-from gatechart.hosting.breakers import Breakers
+from gatechart.hosting.breakers import BreakerPermits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_trail import TrailHost
 from gatechart.hosting.tool_gates import ToolGates
@@ -85,7 +85,7 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
         ...
 
     @property
-    def breakers(self) -> Breakers:
+    def breakers(self) -> BreakerPermits:
         """The circuit breakers of the runtime."""
         ...
 

@@ -12,7 +12,7 @@ from gatechart.errors.failures import SelectionAnswerError, asking
 from gatechart.selection.evaluation import Recorded
 from gatechart.selection.exploration import was_drawn
 from gatechart.selection.observations import Observation
-from gatechart.selection.rewards import Outcome, Reward, reward_of
+from gatechart.selection.rewards import EndedWork, Reward, reward_of
 from gatechart.selection.scorers import number_in
 from gatechart.values.directory import Ended, WorkOutcome
 from gatechart.values.frozen import replaced, value
@@ -58,14 +58,14 @@ class KeptChoice:
         return self.departs and not was_drawn(self.ranked[0][3])
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> EndedWork | None:
         """The outcome; None if the work is not finished."""
         if self.ended is None:
             return None
         came_back = self.ended is Ended.CAME_BACK
         done = came_back or self.ended is Ended.COMPLETED
         measured = (self.took_s, self.expected_s, self.cost, self.expected_cost)
-        return Outcome(done, came_back, *measured, self.quality, self.handed_on)
+        return EndedWork(done, came_back, *measured, self.quality, self.handed_on)
 
     def observation(self, reward: Reward = reward_of) -> Observation | None:
         """Return the choice as an observation for learning; None if the work is not finished."""

@@ -43,18 +43,18 @@ PAGE: Final = 1000
 
 
 @value
-class Pending:
+class PendingWork:
     """An agent's waiting mail and active invocations in the store."""
 
     mail: tuple[Mail, ...]
     running: tuple[ActiveInvocation, ...]
 
 
-async def read_pending(store: Store, agent_id: AgentId) -> Pending:
+async def read_pending(store: Store, agent_id: AgentId) -> PendingWork:
     """Read the agent's waiting mail and active invocations from the store."""
     mail = await waiting_mail(store, agent_id)
     running = await store.running(agent_id=agent_id, after=0, limit=HIGHEST_NUMBER)
-    return Pending(tuple(mail), tuple(invocation for _, invocation in running))
+    return PendingWork(tuple(mail), tuple(invocation for _, invocation in running))
 
 
 async def waiting_mail(store: Store, agent_id: AgentId) -> Sequence[Mail]:
@@ -84,11 +84,11 @@ def as_of_today(registry: Registry, snapshot: Snapshot, now: datetime) -> tuple[
     graph = registry.graph_for(snapshot)
     if graph.version == snapshot.graph_version:
         return graph, snapshot
-    return graph, migrated(graph, registry.way_for(snapshot), snapshot, Pending((), ()), now).snapshot
+    return graph, migrated(graph, registry.way_for(snapshot), snapshot, PendingWork((), ()), now).snapshot
 
 
 def migrated(
-    graph: AnyGraph, steps: Sequence[Migration], before: Snapshot, pending: Pending, now: datetime
+    graph: AnyGraph, steps: Sequence[Migration], before: Snapshot, pending: PendingWork, now: datetime
 ) -> TurnRecord:
     """Return the turn that migrates the agent to the graph's version. Raises IncompatibleGraphError."""
     context = json.loads(revealed_text(before.context_text))
@@ -115,7 +115,7 @@ def migrated(
         raise _unfit(graph, before, f"its migrations returned an invalid agent: {told(error)}") from error
 
 
-def _record(graph: AnyGraph, before: Snapshot, pending: Pending, stored: Stored, now: datetime) -> TurnRecord:
+def _record(graph: AnyGraph, before: Snapshot, pending: PendingWork, stored: Stored, now: datetime) -> TurnRecord:
     problem = misfit(graph, stored.configuration, stored.memory)
     if problem:
         raise _unfit(graph, before, problem)

@@ -16,7 +16,7 @@ from gatechart.handoff.reading import PacketMigration
 from gatechart.hosting.limits import Limits
 from gatechart.hosting.migration import MIGRATED
 from gatechart.hosting.replayed_turn import (
-    Recorded,
+    RecordedTurn,
     Stage,
     differences,
     effect_differences,
@@ -137,7 +137,7 @@ class Replay:
 
     async def _read(
         self, entry: HistoryEntry, before: Snapshot | None, trail: Trail | None
-    ) -> tuple[Recorded | None, str]:
+    ) -> tuple[RecordedTurn | None, str]:
         """Return the recorded turn and an empty text, or None and the reason to skip the turn."""
         if entry.event.name in _OWN:
             return None, "the graph does not decide this turn"
@@ -153,7 +153,7 @@ class Replay:
                 before = await self._store.snapshot_at(entry.agent_id, entry.version - 1)
             if before is not None and trail not in (None, NO_TRAIL):  # the snapshot has a trail that was reset
                 before = replace(before, trail=trail)
-            return Recorded(before, entry.event, after), ""
+            return RecordedTurn(before, entry.event, after), ""
         return None, "the version before it is no longer stored"
 
     @staticmethod
@@ -161,7 +161,7 @@ class Replay:
         event = entry.event
         return ReplayedTurn(entry.agent_id, entry.version, event.name, event.time, Fidelity.SKIPPED, reason=reason)
 
-    async def _replayed(self, entry: HistoryEntry, turn: Recorded) -> tuple[ReplayedTurn, TurnRecord | str]:
+    async def _replayed(self, entry: HistoryEntry, turn: RecordedTurn) -> tuple[ReplayedTurn, TurnRecord | str]:
         first = await self._repeated(turn)
         got = await played(self._stage, self._graph, turn)
         found_differences = self._compared(turn, got)
@@ -175,14 +175,14 @@ class Replay:
         facts = entry.agent_id, entry.version, event.name, event.time
         return ReplayedTurn(*facts, fidelity, found_differences, is_known, is_own), got
 
-    async def _repeated(self, turn: Recorded) -> TurnRecord | str | None:
+    async def _repeated(self, turn: RecordedTurn) -> TurnRecord | str | None:
         """Replay the turn in the version that wrote the record; return None if that version is missing."""
         for graph in self._recorded:
             if _wrote(graph, turn.after):
                 return await played(self._stage, graph, turn)
         return None
 
-    def _compared(self, turn: Recorded, got: TurnRecord | str) -> tuple[Difference, ...]:
+    def _compared(self, turn: RecordedTurn, got: TurnRecord | str) -> tuple[Difference, ...]:
         if isinstance(got, str):
             return (Difference("outcome", list(turn.after.configuration), got),)
         try:

@@ -14,10 +14,10 @@ from gatechart.errors.root import GatechartError
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.migration import way
 from gatechart.handoff.reading import PacketMigration
-from gatechart.hosting.migration import Pending, migrated
+from gatechart.hosting.migration import PendingWork, migrated
 from gatechart.hosting.turn_guard import in_turn
 from gatechart.kernel.legal import misfit
-from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void
 from gatechart.turn.replaying import replay_turn
 from gatechart.values.agents import Event, Outcome, Snapshot, Status
 from gatechart.values.commits import TurnRecord
@@ -33,7 +33,7 @@ _NUMBER: Final = 1  # number of the mail that carries an event through migration
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedTurn:
     """A recorded turn. before: None for a turn that started its agent."""
 
     before: Snapshot | None
@@ -50,7 +50,7 @@ class Stage:
     limit_s: float
 
 
-async def played(stage: Stage, graph: AnyGraph, turn: Recorded) -> TurnRecord | str:
+async def played(stage: Stage, graph: AnyGraph, turn: RecordedTurn) -> TurnRecord | str:
     """Replay the turn in the graph, migrated if necessary. Return its record, or the reason why it has none."""
     try:
         before, event = moved(graph, turn)
@@ -64,13 +64,13 @@ async def played(stage: Stage, graph: AnyGraph, turn: Recorded) -> TurnRecord | 
             return result
         case Outcome():
             return "the event is deferred" if result.deferred else f"the event is refused: {result.refusal}"
-        case Rejection():
+        case RejectedOffer():
             return f"the offer is rejected: {result.settle.details}"
         case Void():
             return "nothing happens"
 
 
-def moved(graph: AnyGraph, turn: Recorded) -> tuple[Snapshot | None, Event]:
+def moved(graph: AnyGraph, turn: RecordedTurn) -> tuple[Snapshot | None, Event]:
     """Return the snapshot and event of a turn, migrated to the graph if it has migrations from their version.
 
     Raises IncompatibleGraphError.
@@ -85,7 +85,7 @@ def moved(graph: AnyGraph, turn: Recorded) -> tuple[Snapshot | None, Event]:
         if problem:
             raise IncompatibleGraphError(before.agent_id, graph.name, problem)
         return _as_of(graph, before), event
-    record = migrated(graph, steps, before, Pending((mail,), ()), event.time)
+    record = migrated(graph, steps, before, PendingWork((mail,), ()), event.time)
     amended = next((effect.mail for effect in record.effects if isinstance(effect, ReplaceMail)), mail)
     if amended is None:
         problem = f"its migrations drop the event {event.name}"
@@ -102,7 +102,7 @@ def expected(graph: AnyGraph, after: Snapshot, time: datetime) -> Snapshot:
     steps = way(graph.migrations, after.graph_version, graph.version)
     if after.graph_version == graph.version or steps is None:
         return _as_of(graph, after)
-    moved_on = migrated(graph, steps, after, Pending((), ()), time).snapshot
+    moved_on = migrated(graph, steps, after, PendingWork((), ()), time).snapshot
     return replaced(moved_on, version=after.version)
 
 

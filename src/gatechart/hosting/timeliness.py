@@ -21,7 +21,7 @@ from gatechart.values.names import AgentId
 PAGE = 1_000
 
 
-class Said(StrEnum):
+class TimeRating(StrEnum):
     """A rating of the time of a handoff."""
 
     NEEDLESS = "needless"
@@ -51,7 +51,7 @@ class Retimed:
     """
 
     signal: str
-    said: Said
+    said: TimeRating
     sooner: int = 0
     same: int = 0  # it fires in the same turn as recorded
     later: int = 0  # it has not fired by that turn
@@ -71,7 +71,7 @@ class _Shift(Enum):
 class Cause:
     """The turn that requested a rated handoff."""
 
-    said: Said
+    said: TimeRating
     agent: AgentId
     graph: str
     version: int
@@ -93,12 +93,18 @@ async def causes(home: AgentHome, kept: Iterable[EntryContext]) -> Sequence[Caus
 
 def timeliness(found: Iterable[Cause]) -> tuple[Timeliness, ...]:
     """Return for each signal and threshold how often the handoff was needless, in time and too late."""
-    counts: dict[tuple[str, str, str], Counter[Said]] = {}
+    counts: dict[tuple[str, str, str], Counter[TimeRating]] = {}
     for cause in found:
         for key in _keys(cause.fired):
             counts.setdefault(key, Counter())[cause.said] += 1
     return tuple(
-        Timeliness(*key, count[Said.NEEDLESS], count[Said.IN_TIME], count[Said.LATE], count[Said.NEEDED])
+        Timeliness(
+            *key,
+            count[TimeRating.NEEDLESS],
+            count[TimeRating.IN_TIME],
+            count[TimeRating.LATE],
+            count[TimeRating.NEEDED],
+        )
         for key, count in sorted(counts.items())
     )
 
@@ -111,7 +117,7 @@ async def retimed(
     Nothing is written, sent or invoked. services: stand-ins for the services that actions use.
     """
     newest = {graph.name: graph for graph in graphs}
-    counts: dict[tuple[str, Said], Counter[_Shift]] = {}
+    counts: dict[tuple[str, TimeRating], Counter[_Shift]] = {}
     turns: dict[AgentId, Mapping[str, Sequence[int]] | None] = {}
     for cause in found:
         if cause.fired is None:
@@ -125,13 +131,13 @@ async def retimed(
     return tuple(Retimed(*key, *(count[shift] for shift in _Shift)) for key, count in sorted(counts.items()))
 
 
-def _verdict(answers: Mapping[str, Any]) -> Said | None:
+def _verdict(answers: Mapping[str, Any]) -> TimeRating | None:
     """Return the rating that answers contain; None without one."""
     if answers.get("needed") is False:
-        return Said.NEEDLESS
+        return TimeRating.NEEDLESS
     if answers.get("in_time") in (True, False):
-        return Said.IN_TIME if answers["in_time"] else Said.LATE
-    return Said.NEEDED if answers.get("needed") is True else None
+        return TimeRating.IN_TIME if answers["in_time"] else TimeRating.LATE
+    return TimeRating.NEEDED if answers.get("needed") is True else None
 
 
 async def _completed_handoffs(home: AgentHome) -> AsyncIterator[HandoffRecord]:
@@ -142,7 +148,7 @@ async def _completed_handoffs(home: AgentHome) -> AsyncIterator[HandoffRecord]:
             yield row
 
 
-async def _cause(home: AgentHome, handoff: str, verdict: Said) -> Cause | None:
+async def _cause(home: AgentHome, handoff: str, verdict: TimeRating) -> Cause | None:
     """Return the cause of a handoff; None if the handoff or its source is no longer stored."""
     rows = await home.handoffs(handoff_id=handoff)
     if not rows:

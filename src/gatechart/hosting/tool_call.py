@@ -17,12 +17,12 @@ from typing import Any, Final, Protocol, TypeVar
 from gatechart.errors.failures import failure_in, is_failure, message_of
 from gatechart.errors.operation import BreakerOpenError, InvocationOverError, StepResultError
 from gatechart.hosting.breaker_waits import refusal_text, wait_for_breakers
-from gatechart.hosting.breakers import Breakers, refusal_of
+from gatechart.hosting.breakers import BreakerPermits, refusal_of
 from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.kept_results import KeptResult
 from gatechart.hosting.tool_gates import ToolGates
-from gatechart.hosting.tool_records import CallRecords, Progress
+from gatechart.hosting.tool_records import CallProgress, CallRecords
 from gatechart.hosting.tool_run import ToolRun
 from gatechart.tools.definition import AnyTool, ToolContext
 from gatechart.tools.results import FailureKind, ToolFailure, ToolResult
@@ -55,7 +55,7 @@ class CallHost(Protocol):
         ...
 
     @property
-    def breakers(self) -> Breakers:
+    def breakers(self) -> BreakerPermits:
         """The circuit breakers of the runtime."""
         ...
 
@@ -78,7 +78,7 @@ class CallHost(Protocol):
 
 
 @value
-class Candidate:
+class ToolCandidate:
     """A tool that may answer a call: the requested one or an alternative."""
 
     tool: AnyTool
@@ -110,7 +110,7 @@ class _AttemptResult:
         return self.failure is not None and self.failure.is_refusal
 
 
-class ToolCall:
+class RunningCall:
     """One tool call, resumed at its recorded progress."""
 
     def __init__(
@@ -119,7 +119,7 @@ class ToolCall:
         records: CallRecords,
         waits: Waits,
         idleness: Idleness,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[ToolCandidate],
         agent_id: AgentId,
         *,
         is_switched: bool = False,
@@ -145,7 +145,7 @@ class ToolCall:
         self._refusals: list[BreakerOpenError] = []  # since the latest call of the first candidate
         self._has_failed = False  # whether a candidate has used up its attempts since then
         self._undoes = undoes
-        self._progress = Progress()
+        self._progress = CallProgress()
 
     async def result(self) -> ToolResult[Any]:
         """Return the recorded result, or call the tools. Raises InvocationOverError."""
@@ -169,7 +169,7 @@ class ToolCall:
                 return await self._end(tried, candidate)
             await self._await_breakers(wait_s)
 
-    def _begun(self) -> Progress:
+    def _begun(self) -> CallProgress:
         tools = tuple(candidate.tool.name for candidate in self._candidates) if self._is_switched else ()
         until, down_s = "", 0.0
         if self._awaited is not None:
@@ -177,7 +177,7 @@ class ToolCall:
         began = self._host.now().isoformat()
         return replace(self._progress, began=began, tools=tools, until=until, down_s=down_s)
 
-    async def _over_candidates(self) -> tuple[_AttemptResult, Candidate]:
+    async def _over_candidates(self) -> tuple[_AttemptResult, ToolCandidate]:
         """Try the candidates in order until one returns a value."""
         self._refusals, self._has_failed = [], False
         remaining = self._candidates[self._progress.candidate :]
@@ -209,7 +209,7 @@ class ToolCall:
         name, facts = self._records.await_name(self._progress.waits), self._records.wait_facts(self._progress)
         await self._waits.until_over(name, wait_s, facts, (before,))
 
-    async def _over_retries(self, candidate: Candidate) -> _AttemptResult:
+    async def _over_retries(self, candidate: ToolCandidate) -> _AttemptResult:
         while True:
             self._progress = self._records.progress_in_rate(self._progress) or self._progress
             if self._left_s() <= 0:
@@ -233,7 +233,7 @@ class ToolCall:
         name = self._records.tried_name(self._progress)
         await self._waits.until_over(name, wait_s, self._records.wait_facts(self._progress))
 
-    async def _through_gates(self, candidate: Candidate) -> _AttemptResult:
+    async def _through_gates(self, candidate: ToolCandidate) -> _AttemptResult:
         """Try once, through breaker, bulkhead and rate. A call that these refuse does not count as an attempt."""
         try:
             async with self._breaker_of(candidate) as outcome, self._bulkhead_of(candidate) as slot:
@@ -246,7 +246,7 @@ class ToolCall:
             return self._refused(candidate, refused)
 
     @asynccontextmanager
-    async def _breaker_of(self, candidate: Candidate) -> AsyncIterator[_Outcome]:
+    async def _breaker_of(self, candidate: ToolCandidate) -> AsyncIterator[_Outcome]:
         """Hold a permit inside the block, and report the result. Raises BreakerOpenError."""
         policy: BreakerPolicy | None = candidate.policy("breaker")
         outcome = _Outcome()
@@ -278,7 +278,7 @@ class ToolCall:
             await self._host.breakers.fail(permit, tried.failure.message or tried.failure.type)
 
     @asynccontextmanager
-    async def _bulkhead_of(self, candidate: Candidate) -> AsyncIterator[_Slot]:
+    async def _bulkhead_of(self, candidate: ToolCandidate) -> AsyncIterator[_Slot]:
         """Hold a slot inside the block. If a run takes the slot over, it is released when the run ends."""
         name, limit = candidate.tool.name, candidate.policy("bulkhead")
         if not self._host.gates.enter(name, limit):
@@ -290,7 +290,7 @@ class ToolCall:
             if not slot.is_left_to_run:
                 slot.leave()
 
-    async def _rate_of(self, candidate: Candidate) -> None:
+    async def _rate_of(self, candidate: ToolCandidate) -> None:
         """Wait until the rate allows the call to start. Raises _RefusedError if that would take too long."""
         rate: Rate | None = candidate.policy("rate")
         if rate is None:
@@ -303,7 +303,7 @@ class ToolCall:
             self._host.gates.count_again(candidate.tool.name, rate, begins, self._records.key(name))
             await self._waits.until_over(name, 0)
 
-    async def _reserve(self, candidate: Candidate, rate: Rate, name: str) -> None:
+    async def _reserve(self, candidate: ToolCandidate, rate: Rate, name: str) -> None:
         """Reserve a start time under the rate, and wait for it. The wait is recorded under the name."""
         gates, key = self._host.gates, self._records.key(name)
         wait_s = gates.reserve(candidate.tool.name, rate, self._host.now(), self._left_s(), key)
@@ -314,7 +314,7 @@ class ToolCall:
             self._progress = self._progress.waited(wait_s)
             await self._waits.until_over(name, wait_s, self._records.wait_facts(self._progress))
 
-    async def _attempt(self, candidate: Candidate, slot: _Slot) -> _AttemptResult:
+    async def _attempt(self, candidate: ToolCandidate, slot: _Slot) -> _AttemptResult:
         self._progress = self._progress.tried()
         if candidate.tool.repeat != "safe":
             facts = {"call": self._records.call, "tool": candidate.tool.name, **_key(candidate)}
@@ -332,7 +332,7 @@ class ToolCall:
         finally:
             run.give_up()
 
-    def _bound_function(self, candidate: Candidate) -> Callable[[], Any]:
+    def _bound_function(self, candidate: ToolCandidate) -> Callable[[], Any]:
         tool = candidate.tool
         if not tool.takes_context:
             return partial(tool.function, **candidate.arguments)
@@ -346,7 +346,7 @@ class ToolCall:
         )
         return partial(tool.function, context, **candidate.arguments)
 
-    def _failed(self, candidate: Candidate, run: ToolRun, error: BaseException, limit_s: float) -> _AttemptResult:
+    def _failed(self, candidate: ToolCandidate, run: ToolRun, error: BaseException, limit_s: float) -> _AttemptResult:
         is_late = isinstance(error, TimeoutError) and not run.is_over
         tried = self._too_late(candidate, run, limit_s) if is_late else self._raised(candidate, failure_in(error))
         assert tried.failure is not None
@@ -355,7 +355,7 @@ class ToolCall:
         logger.warning(_FAILED, facts, extra=facts)
         return tried
 
-    def _too_late(self, candidate: Candidate, run: ToolRun, limit_s: float) -> _AttemptResult:
+    def _too_late(self, candidate: ToolCandidate, run: ToolRun, limit_s: float) -> _AttemptResult:
         message = _TOO_LONG.format(limit_s)
         if candidate.tool.repeat == "never" and run.has_begun:
             return _AttemptResult(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, message), is_last=True)
@@ -363,7 +363,7 @@ class ToolCall:
             return self._over()
         return _AttemptResult(failure=ToolFailure(FailureKind.TIMED_OUT, message), again_s=0.0)
 
-    def _raised(self, candidate: Candidate, error: BaseException) -> _AttemptResult:
+    def _raised(self, candidate: ToolCandidate, error: BaseException) -> _AttemptResult:
         description = message_of(error), type(error).__name__
         if candidate.tool.repeat == "never" and is_in_doubt(error):
             return _AttemptResult(failure=ToolFailure(FailureKind.OUTCOME_UNKNOWN, *description), is_last=True)
@@ -375,7 +375,7 @@ class ToolCall:
             return _AttemptResult(failure=failure, again_s=retry_after_s(error, self._host.now()))
         return _AttemptResult(failure=failure)
 
-    def _refused(self, candidate: Candidate, error: BreakerOpenError) -> _AttemptResult:
+    def _refused(self, candidate: ToolCandidate, error: BreakerOpenError) -> _AttemptResult:
         """Return the result of a call that the candidate's own circuit breaker refused."""
         self._refusals.append(error)
         failure = ToolFailure(FailureKind.BREAKER_OPEN, refusal_text(error), retry_at=error.retry_at)
@@ -393,7 +393,7 @@ class ToolCall:
         message = _OVER.format(self._requested.policy("total_s"))
         return _AttemptResult(failure=ToolFailure(FailureKind.TOTAL_LIMIT, message), is_last=True)
 
-    async def _end(self, tried: _AttemptResult, candidate: Candidate) -> ToolResult[Any]:
+    async def _end(self, tried: _AttemptResult, candidate: ToolCandidate) -> ToolResult[Any]:
         """Record the result of the call, and return the recorded one."""
         text = None
         if tried.failure is None:
@@ -415,7 +415,7 @@ class ToolCall:
         )
         return self._read(*await self._records.end(result, text, self._more(result, candidate, text)))
 
-    def _more(self, result: ToolResult[Any], candidate: Candidate, text: str | None) -> Payload:
+    def _more(self, result: ToolResult[Any], candidate: ToolCandidate, text: str | None) -> Payload:
         """Return further facts about the call for the trail of an agent that may escape."""
         facts: dict[str, Any] = {}
         is_own = result.answered_by == result.tool
@@ -441,13 +441,13 @@ class ToolCall:
         return KeptResult(self._agent_id, f"call {self._records.identity.tool}", result_type)
 
 
-def _not_kept(candidate: Candidate, error: StepResultError) -> ToolFailure:
+def _not_kept(candidate: ToolCandidate, error: StepResultError) -> ToolFailure:
     """Return the failure of a tool whose result cannot be stored. The outcome is unknown if it must not be repeated."""
     kind = FailureKind.OUTCOME_UNKNOWN if candidate.tool.repeat == "never" else FailureKind.RAISED
     return ToolFailure(kind, _NOT_KEPT.format("; ".join(error.problems)), type(error).__name__)
 
 
-def _key(candidate: Candidate) -> Payload:
+def _key(candidate: ToolCandidate) -> Payload:
     """Return the key of a call for the trail, if a repeat of the call must have the same key."""
     is_own = candidate.tool.repeat == "keyed" and not candidate.tool.key  # otherwise a business object has the key
     return {"key": candidate.key(), "keyed": candidate.digest()} if is_own else {}

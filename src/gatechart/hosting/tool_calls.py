@@ -17,7 +17,7 @@ from gatechart.hosting.durable_waits import Waits
 from gatechart.hosting.idleness import Idleness
 from gatechart.hosting.invoke_journal import KEYS, InvokeJournal, mark
 from gatechart.hosting.invoke_trail import TrailDesk
-from gatechart.hosting.tool_call import CallHost, Candidate, ToolCall
+from gatechart.hosting.tool_call import CallHost, RunningCall, ToolCandidate
 from gatechart.hosting.tool_policies import tool_box
 from gatechart.hosting.tool_records import LONGEST_CALL_ID, CallRecords, Identity
 from gatechart.tools.arguments import ArgumentsMisfitError
@@ -86,7 +86,7 @@ class ToolCalls:
             escapes = NO_ESCAPES if trail is None or records.is_under_way() else await trail.escapes()
             order = records.order() or self._order(tool, escapes)
             candidates = tuple(self._candidates(tool, read, written, records, order, escapes))
-            return await ToolCall(
+            return await RunningCall(
                 self._host,
                 records,
                 self._waits,
@@ -128,7 +128,7 @@ class ToolCalls:
         records: CallRecords,
         order: Sequence[str],
         escapes: Escapes,
-    ) -> Iterator[Candidate]:
+    ) -> Iterator[ToolCandidate]:
         """Yield the requested tool and its alternatives, except those that the arguments do not fit."""
         names = order if asked.name in order else (*order, asked.name)
         for tool in (named for name in names if (named := self._box.get(name)) is not None):
@@ -140,7 +140,7 @@ class ToolCalls:
             digest = partial(_digest, tool, arguments, document)
             key = partial(self._key, tool, document, records.identity, digest, escapes)
             undo = partial(records.undo_of, self._box, tool, arguments)
-            yield Candidate(tool, self._policies_of(tool), arguments, digest, key, undo)
+            yield ToolCandidate(tool, self._policies_of(tool), arguments, digest, key, undo)
 
     def _policies_of(self, tool: AnyTool) -> ToolPolicies:
         policies = self._policies.get(tool.name)

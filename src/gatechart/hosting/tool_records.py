@@ -57,7 +57,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CallProgress:
     """The progress of a call."""
 
     candidate: int = 0  # 0 for the requested tool, then its alternatives
@@ -70,11 +70,11 @@ class Progress:
     down_s: float = 0.0  # the wait ends earlier once such a breaker has been open for this long, in seconds
     waits: int = 0  # waits for circuit breakers so far
 
-    def waited(self, wait_s: float) -> Progress:
+    def waited(self, wait_s: float) -> CallProgress:
         """Return the progress after a wait."""
         return replace(self, waited_s=self.waited_s + wait_s)
 
-    def awaited(self, wait_s: float) -> Progress:
+    def awaited(self, wait_s: float) -> CallProgress:
         """Return the progress after a wait for circuit breakers, back at the first candidate.
 
         All attempts so far count as attempts of this candidate, so that waits do not raise its policy's limit.
@@ -82,11 +82,11 @@ class Progress:
         waited_s = self.waited_s + wait_s
         return replace(self, candidate=0, tries=self.attempts, waited_s=waited_s, waits=self.waits + 1)
 
-    def next_candidate(self) -> Progress:
+    def next_candidate(self) -> CallProgress:
         """Return the progress at the next alternative."""
         return replace(self, candidate=self.candidate + 1, tries=0)
 
-    def tried(self) -> Progress:
+    def tried(self) -> CallProgress:
         """Return the progress with one more attempt."""
         return replace(self, tries=self.tries + 1, attempts=self.attempts + 1)
 
@@ -176,23 +176,23 @@ class CallRecords:
             count += 1
         return count
 
-    def progress(self) -> Progress:
+    def progress(self) -> CallProgress:
         """Return the progress of the call in this attempt of the function."""
         attempt = self._journal.attempt
         names = (self._name("tried", attempt, self._tried(attempt)), *self._await_names(attempt))
         recorded = (progress for progress in map(self._progress_at, names) if progress is not None)
-        return max(recorded, key=lambda progress: (progress.attempts, progress.waits), default=Progress())
+        return max(recorded, key=lambda progress: (progress.attempts, progress.waits), default=CallProgress())
 
-    def progress_in_rate(self, progress: Progress) -> Progress | None:
+    def progress_in_rate(self, progress: CallProgress) -> CallProgress | None:
         """Return the progress recorded at the start of a wait for the rate; None without such a wait."""
         recorded = self._progress_at(self.rate_name(progress))
         return recorded if recorded is not None and recorded.waits >= progress.waits else None
 
-    def _progress_at(self, name: str) -> Progress | None:
+    def _progress_at(self, name: str) -> CallProgress | None:
         text = self._journal.recorded(name)
-        return None if text is None else Progress(**json.loads(text)["progress"])
+        return None if text is None else CallProgress(**json.loads(text)["progress"])
 
-    async def begin(self, progress: Progress, facts: Payload, *, is_repeatable: bool) -> None:
+    async def begin(self, progress: CallProgress, facts: Payload, *, is_repeatable: bool) -> None:
         """Record the start of a call if the tool must not be repeated, or the agent may roll back over the call.
 
         facts: for the trail of an agent that may. Raises InvocationOverError.
@@ -221,11 +221,11 @@ class CallRecords:
         """Return the call that undoes this one; None without one, or if the agent never rolls back."""
         return undo_of(box, tool, read, value, self._trail.digest) if self._trail is not None else None
 
-    def tried_name(self, progress: Progress) -> str:
+    def tried_name(self, progress: CallProgress) -> str:
         """Return the name of the record that follows a failed attempt."""
         return self._name("tried", self._journal.attempt, progress.attempts)
 
-    def rate_name(self, progress: Progress) -> str:
+    def rate_name(self, progress: CallProgress) -> str:
         """Return the name of the record of a wait for the rate, before an attempt."""
         return self._name("rate", self._journal.attempt, progress.attempts, progress.candidate)
 
@@ -250,7 +250,7 @@ class CallRecords:
         """Return a key of the record with this name, unique among all invocations."""
         return self._journal.key(name)
 
-    def wait_facts(self, progress: Progress) -> Payload:
+    def wait_facts(self, progress: CallProgress) -> Payload:
         """Return the facts that a record of a wait stores beside its end."""
         return {"progress": asdict(progress), **self._asked()}
 
@@ -276,7 +276,7 @@ class CallRecords:
         """Return a result with the bytes of its media stored separately, if the records belong to the agent."""
         return await value_apart(self._journal, value) if self._journal.is_of_agent else value
 
-    def draw(self, progress: Progress) -> float:
+    def draw(self, progress: CallProgress) -> float:
         """Return the random number for the wait after this attempt, in [0, 1)."""
         return self._journal.draw(self.tried_name(progress))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from gatechart.graph.callables import Step
+from gatechart.graph.callables import ActionCall
 from gatechart.graph.compile import ROOT, Edge, Kind
 from gatechart.graph.definition import Recall
 from gatechart.graph.graph import AnyGraph
@@ -25,7 +25,7 @@ class Block:
     """A block of actions: when one raises, the rest of its block is skipped."""
 
     place: str
-    steps: tuple[Step, ...]
+    steps: tuple[ActionCall, ...]
     active: frozenset[StateName]  # the active states while it runs, without the root
 
 
@@ -34,7 +34,7 @@ class Done:
     """The event to raise when a state ends."""
 
     event: EventName
-    data: Step | None
+    data: ActionCall | None
     active: frozenset[StateName] = frozenset()  # the active states while the data function runs
 
 

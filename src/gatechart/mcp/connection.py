@@ -59,7 +59,7 @@ class _Session:
     listing: Listing
 
 
-class Connection:
+class McpConnection:
     """A session with an MCP server, held open by a dedicated task.
 
     Requests of the server to its client (to sample a model, list roots, or elicit input from the user) are refused:

@@ -14,7 +14,7 @@ from gatechart.errors.definition import Fault
 from gatechart.errors.mcp import McpServerError
 from gatechart.errors.root import suggestion
 from gatechart.errors.tools import InvalidToolError
-from gatechart.mcp.connection import Connection, Listing
+from gatechart.mcp.connection import Listing, McpConnection
 from gatechart.mcp.pins import ToolPins, digest_of
 from gatechart.mcp.results import McpContent
 from gatechart.mcp.servers import McpServer
@@ -76,7 +76,7 @@ class McpTools:
 async def _connected(
     stack: AsyncExitStack, server: McpServer, pins: ToolPins
 ) -> tuple[list[AnyTool], list[WithheldTool]]:
-    connection = Connection(server)
+    connection = McpConnection(server)
     stack.push_async_callback(connection.close)
     listing = await connection.listing()
     _check_wanted(server, listing)
@@ -124,7 +124,7 @@ async def _never_called() -> None:
     """Replace the function of a tool while its options are checked."""
 
 
-def _tool(server: McpServer, connection: Connection, definition: Mapping[str, Any]) -> AnyTool:
+def _tool(server: McpServer, connection: McpConnection, definition: Mapping[str, Any]) -> AnyTool:
     name = str(definition["name"])
     options: ToolOptions = {"name": f"{server.name}.{name}", **server.tools[name]}
     is_safe = options.get("repeat") == "safe"
@@ -132,7 +132,9 @@ def _tool(server: McpServer, connection: Connection, definition: Mapping[str, An
     return replace(Tool.from_mcp(definition, call, **options), returns=McpContent)
 
 
-def _caller(connection: Connection, tool: str, accepted: str, *, is_safe: bool) -> Callable[..., Awaitable[McpContent]]:
+def _caller(
+    connection: McpConnection, tool: str, accepted: str, *, is_safe: bool
+) -> Callable[..., Awaitable[McpContent]]:
     async def call(**arguments: Any) -> McpContent:
         return await connection.call(tool, arguments, accepted, is_safe=is_safe)
 

@@ -17,7 +17,7 @@ from gatechart.models.bounds import USUAL_BOUNDS, AnswerBounds
 from gatechart.models.dialects import ANTHROPIC
 from gatechart.models.failures import error_in_answer, invalid_answer
 from gatechart.models.finish import FAILURES
-from gatechart.models.judging import Watched, judged
+from gatechart.models.judging import WatchedText, judged
 from gatechart.models.media import IMAGES
 from gatechart.models.model import ModelReply, ModelRequest, Prices
 from gatechart.models.provider import ANTHROPIC_SDK, Provider, checked_settings
@@ -81,7 +81,7 @@ class AnthropicModel:
         body = self._body(request)
         if request.tell is None:
             return await self._reply(await self._provider.ask(body), request)
-        collector = MessageCollector(Watched(request.tell), self._bounds)
+        collector = MessageCollector(WatchedText(request.tell), self._bounds)
         reply = await self._reply(await self._provider.stream(body, collector), request)
         if collector.is_empty and reply.message.content:
             request.tell(reply.message.content)  # the server does not stream

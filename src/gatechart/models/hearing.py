@@ -18,7 +18,7 @@ from gatechart.secrets import hidden
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SourceMessages:
     """The messages that a loop gets when it starts."""
 
     source: str  # of the messages; "" for the agent's context
@@ -43,7 +43,7 @@ class Hearing:
     missing_turns: tuple[str, ...] = ()  # identities of the model's turns that the source no longer has
 
 
-def compared(transcript: Transcript, told: Told) -> Hearing:
+def compared(transcript: Transcript, told: SourceMessages) -> Hearing:
     """Compare a transcript with the messages that its loop gets now. Of messages with one id, only the last counts.
 
     A message that a source told earlier, and does not tell now, is removed; after a rollback only if the model did not
@@ -132,7 +132,7 @@ class _Comparison:
             if name and (name not in known or name not in self._named)
         }
 
-    def changes(self, told: Told) -> dict[str, Entry]:
+    def changes(self, told: SourceMessages) -> dict[str, Entry]:
         """Return the entries with edited and removed messages, by name."""
         changed: dict[str, Entry] = {}
         removed = self._removed(told)
@@ -146,7 +146,7 @@ class _Comparison:
                 changed[slot.name] = _with_message(entry, slot.position, message)
         return changed
 
-    def missing_turns(self, told: Told) -> tuple[str, ...]:
+    def missing_turns(self, told: SourceMessages) -> tuple[str, ...]:
         """Return the identities of the model's turns that a source told earlier, and does not tell now."""
         return tuple(identity(each.message) for each in self._removed(told) if isinstance(each.entry, ModelTurn))
 
@@ -161,7 +161,7 @@ class _Comparison:
             return message.model_copy(update={"id": message_id, "verbatim": None, "tool_calls": calls})
         return own.model_copy(update={"id": message_id}) if own.id and own.id != message_id else None
 
-    def _removed(self, told: Told) -> list[Slot]:
+    def _removed(self, told: SourceMessages) -> list[Slot]:
         seen, now, matched = self._seen, told.identities_by_source(), self._matched
         return [
             slot

@@ -86,7 +86,7 @@ def _paired_all(value: Any) -> Any:
     return [_paired_all(each) for each in value] if isinstance(value, list) else value
 
 
-class Watched:
+class WatchedText:
     """Gives pieces of text to a watcher, and keeps half a character at the end for the next piece."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ from gatechart.hosting.media_entries import fetch_missing, message_apart
 from gatechart.hosting.tool_records import names_of_calls
 from gatechart.hosting.transfers import choice_name
 from gatechart.models.entries import Entry, Heard, ModelTurn, messages_of, text_of
-from gatechart.models.hearing import Told, compared
+from gatechart.models.hearing import SourceMessages, compared
 from gatechart.models.loop_terms import LoopTerms
 from gatechart.models.transcript import Transcript
 
@@ -41,7 +41,7 @@ async def listen(
     it = journal.invocation
     source = "" if terms.prompt is None else f"{it.state}/{it.invoke}"
     listed = context.messages if isinstance(context, ConversationContext) else None
-    told = Told(source, terms.told_by(context), listed)
+    told = SourceMessages(source, terms.told_by(context), listed)
     kept: tuple[str, ...] = ()
     hearing = compared(transcript, told)
     if hearing.missing_turns and await rolled_back_at() > journal.earlier_epoch:

@@ -15,7 +15,7 @@ from gatechart.models.bounds import USUAL_BOUNDS, AnswerBounds
 from gatechart.models.dialects import OPENAI
 from gatechart.models.failures import invalid_answer
 from gatechart.models.finish import FAILURES
-from gatechart.models.judging import Watched, judged
+from gatechart.models.judging import WatchedText, judged
 from gatechart.models.media import IMAGES
 from gatechart.models.model import ModelReply, ModelRequest, Prices
 from gatechart.models.openai_messages import sent_messages
@@ -75,7 +75,7 @@ class OpenAIModel:
         if request.tell is None:
             answer = await self._provider.ask(body)
             return await self._reply(answer, request)
-        collector = ChatCollector(Watched(request.tell), self._bounds)
+        collector = ChatCollector(WatchedText(request.tell), self._bounds)
         options = self._settings.get("stream_options") or {}
         answer = await self._provider.stream(body | {"stream_options": {"include_usage": True, **options}}, collector)
         reply = await self._reply(answer, request)

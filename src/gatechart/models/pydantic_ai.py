@@ -21,7 +21,7 @@ from gatechart.models.bounds import USUAL_BOUNDS, AnswerBounds
 from gatechart.models.dialects import PYDANTIC_AI, calls_in
 from gatechart.models.failures import raising_failures
 from gatechart.models.finish import FAILURES
-from gatechart.models.judging import Watched, judged
+from gatechart.models.judging import WatchedText, judged
 from gatechart.models.media import is_accepted, stand_in, text_in
 from gatechart.models.model import ModelReply, ModelRequest, Prices, Usage, is_by_model, result_text
 from gatechart.models.outgoing import ANY_ID, BEGINNING, parts_of, prepared, valid_name
@@ -75,7 +75,7 @@ class PydanticAIModel:
             if request.tell is None:
                 response = await direct.model_request(*asked, **options)
             else:
-                tell = Watched(request.tell)
+                tell = WatchedText(request.tell)
                 async with direct.model_request_stream(*asked, **options) as stream:
                     async for event in stream:
                         _tell(event, tell)

@@ -39,7 +39,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RequestAnswer:
     """A model's answer, and the form of the request that its provider accepted."""
 
     reply: ModelReply
@@ -55,7 +55,7 @@ class Requester:
         self._work = work
         self.strict = terms.strict
 
-    async def fitted_reply(self, request: ModelRequest, limit: int, *, may_shorten: bool) -> Answer:
+    async def fitted_reply(self, request: ModelRequest, limit: int, *, may_shorten: bool) -> RequestAnswer:
         """Return the model's answer. Messages are shortened until its provider accepts them.
 
         limit: of the tokens of the first request's messages; 0 for none. may_shorten: whether a refusal for length
@@ -65,7 +65,7 @@ class Requester:
         while True:
             try:
                 reply, form = await self.repaired_reply(replace(request, messages=sent))
-                return Answer(reply=reply, form=form, limit=limit)
+                return RequestAnswer(reply=reply, form=form, limit=limit)
             except ModelFailedError as error:
                 if not may_shorten or not is_too_long(error):
                     raise

@@ -35,7 +35,7 @@ from gatechart.restate.state import (
     STATE,
     TURNS,
     AgentState,
-    JournalEntry,
+    HandlerResult,
     Order,
     UnderWay,
     plain,
@@ -121,7 +121,7 @@ async def _chosen(ctx: ObjectContext, config: ServiceConfig, request: dict[str, 
     return choice
 
 
-async def _waited(ctx: ObjectContext, entry: JournalEntry) -> int:
+async def _waited(ctx: ObjectContext, entry: HandlerResult) -> int:
     """Wait before the next run. Return the number of the mail if its wait was ended early, else 0.
 
     Journals of older releases, where no wait could be ended, are replayed unchanged, with a plain sleep.
@@ -149,7 +149,7 @@ async def _run(
     return (await decide(config, agent_id, state, ids, verb, argument, **known)).packed()
 
 
-async def _carried_out(ctx: ObjectContext, names: Names, entry: JournalEntry) -> bytes | None:
+async def _carried_out(ctx: ObjectContext, names: Names, entry: HandlerResult) -> bytes | None:
     """Carry out an entry. Return the new state; None if it is unchanged."""
     # Started first, because the state stored below holds the engine's ids of the invocations.
     engine_ids = [await _start_invocation(ctx, names, order) for order in entry.orders if order["do"] == "call"]

@@ -17,7 +17,7 @@ from restate.serde import BytesSerde, JsonSerde, Serde
 from gatechart.api.errors import ErrorDocument
 from gatechart.errors.operation import InboxFullError
 from gatechart.restate.state import STATE
-from gatechart.restate.terms import Names, ServiceConfig, Terms
+from gatechart.restate.terms import Names, ServiceConfig, ServiceTerms
 from gatechart.values.mail import MailStatus
 from gatechart.values.names import AgentId
 
@@ -98,7 +98,7 @@ def _key(ctx: ObjectContext | ObjectSharedContext, number: int) -> str:
 
 
 @dataclass
-class Counts:
+class SlotCounts:
     """The places reserved so far, and the waiting mail at the last check."""
 
     places: int = 0
@@ -107,11 +107,11 @@ class Counts:
     arrived: tuple[int, int] = (0, 0)  # the highest place that has arrived, and the bytes up to it
     waiting: tuple[int, int] = (0, 0)  # number of pieces, and the bytes of the agent's state
 
-    def is_full(self, size: int, terms: Terms) -> bool:
+    def is_full(self, size: int, terms: ServiceTerms) -> bool:
         """Return whether there may be no room for mail of this size."""
         return self._count >= terms.inbox or self._total + size > terms.inbox_bytes
 
-    def fullness(self, agent_id: AgentId, size: int, terms: Terms) -> InboxFullError:
+    def fullness(self, agent_id: AgentId, size: int, terms: ServiceTerms) -> InboxFullError:
         """Return the error for mail of this size, which names the limit that it would exceed."""
         if self._count >= terms.inbox:
             return InboxFullError(agent_id, terms.inbox)
@@ -137,7 +137,7 @@ def inbox_object(config: ServiceConfig) -> VirtualObject:
     @inboxes.handler("enter")
     async def enter(ctx: ObjectContext, request: dict[str, Any]) -> Any:
         """Reserve a place, or answer that the inbox is full."""
-        counts, size = Counts(**(await ctx.get("counts", COUNTS) or {})), int(request["bytes"])
+        counts, size = SlotCounts(**(await ctx.get("counts", COUNTS) or {})), int(request["bytes"])
         now = await ctx.time()
         if counts.is_full(size, config.terms):
             room = json.loads(await ctx.generic_call(config.names.agent, "room", b"{}", ctx.key()))

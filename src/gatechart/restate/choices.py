@@ -25,7 +25,7 @@ from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import UnitOfWork
 from gatechart.selection.explaining import explanation_json, explanation_of
 from gatechart.turn.choices import take_choice, undecided
-from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void
 from gatechart.values.agents import Event
 from gatechart.values.commits import TurnRecord
 from gatechart.values.framework import DIRECTORY_GRAPH
@@ -37,7 +37,7 @@ from gatechart.values.profiles import Candidate, Choice
 CANDIDATE: Final[TypeAdapter[Candidate]] = TypeAdapter(Candidate)
 
 
-def chosen(unit: UnitOfWork, event: Event) -> TurnRecord | Rejection | Void | None:
+def chosen(unit: UnitOfWork, event: Event) -> TurnRecord | RejectedOffer | Void | None:
     """Return the turn that offers work to its chosen target; None if the target must be chosen first.
 
     The unit's entry then requests the choice. Mail that withdraws the handoff ends it without a choice. Raises

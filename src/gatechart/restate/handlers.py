@@ -26,7 +26,7 @@ from gatechart.restate.choices import disown
 from gatechart.restate.mail import accept, bring_deferred, content_of, next_mail, postponed, process, take
 from gatechart.restate.migration.arrival import adopt, awaken, keep, stay
 from gatechart.restate.own_agents import BY_FRAMEWORK, check_gate
-from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, JournalEntry, digest_of, plain
+from gatechart.restate.state import MAIL, OUTCOME, SNAPSHOT, AgentState, HandlerResult, digest_of, plain
 from gatechart.restate.terms import ServiceConfig
 from gatechart.restate.unit_of_work import FactNeededError, PayloadsNeededError, UnitOfWork
 from gatechart.turn.arguments import checked_name, fit_payload, plain_payload
@@ -64,7 +64,7 @@ async def decide(
     facts: Mapping[str, Any] = NOTHING,
     lifted: int = 0,
     payloads: Mapping[int, bytes] = NO_PAYLOADS,
-) -> JournalEntry:
+) -> HandlerResult:
     """Decide the effects of a call on the agent. Never raises: an error becomes the answer, and changes nothing.
 
     granted: slots that earlier runs requested, by handoff: the owner, the total, and whether the slot was granted.
@@ -83,18 +83,18 @@ async def decide(
                 await verb_of(unit, verb)(unit, argument)
                 bring_deferred(unit)
             except PayloadsNeededError as needed:
-                return JournalEntry(needs=needed.numbers)
+                return HandlerResult(needs=needed.numbers)
             except FactNeededError as needed:
-                return JournalEntry(question=needed.question)
+                return HandlerResult(question=needed.question)
     except Exception as error:  # any exception: if it propagated, it would block all later calls to the agent
         if not isinstance(error, EventError):
             facts = {"agent_id": agent_id, "verb": verb}
             logger.warning("a call to agent %(agent_id)s failed: %(verb)s", facts, extra=facts, exc_info=error)
-        return JournalEntry(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
+        return HandlerResult(answer={"error": ErrorDocument.of(error).model_dump(mode="json")})
     if unit.entry.choice is not None:
-        return JournalEntry(choice=unit.entry.choice)
+        return HandlerResult(choice=unit.entry.choice)
     if unit.entry.question is not None:
-        return JournalEntry(question=unit.entry.question)
+        return HandlerResult(question=unit.entry.question)
     _update_directory(unit)
     return unit.close()
 

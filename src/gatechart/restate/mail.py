@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from gatechart.errors.event import EventIdReusedError, UnknownGraphError
 from gatechart.errors.operation import IncompatibleGraphError
 from gatechart.graph.graph import AnyGraph
-from gatechart.hosting.migration import Pending, migrated
+from gatechart.hosting.migration import PendingWork, migrated
 from gatechart.restate.choices import chosen, gate_for
 from gatechart.restate.escapes import way_out_of
 from gatechart.restate.state import LARGE_BYTES, digest_of, most_inline
@@ -22,7 +22,7 @@ from gatechart.stores.commit_rules import refused_for_its_id
 from gatechart.turn.choices import asks_for_choice, unchosen
 from gatechart.turn.escape_turns import asks_for_way_out
 from gatechart.turn.handoff_acceptance import (
-    Rejection,
+    RejectedOffer,
     Void,
     begin_with_offer,
     readable,
@@ -340,7 +340,7 @@ async def _offer_to_new_agent(unit: UnitOfWork, event: Event) -> Outcome:
     if event.name == WITHDRAWN:
         return _committed(unit, event, withdrawn(event))
     packet = readable(event, config.packet_migrations)
-    if isinstance(packet, Rejection):
+    if isinstance(packet, RejectedOffer):
         return _committed(unit, event, packet)
     if not packet.is_new:
         problem = f"there is no agent {unit.agent_id!r} to take it"
@@ -356,17 +356,17 @@ async def _offer_to_new_agent(unit: UnitOfWork, event: Event) -> Outcome:
     return _committed(unit, event, await unit.in_turn(graph, event.name, starting))
 
 
-def _committed(unit: UnitOfWork, event: Event, result: TurnRecord | Outcome | Rejection | Void) -> Outcome:
+def _committed(unit: UnitOfWork, event: Event, result: TurnRecord | Outcome | RejectedOffer | Void) -> Outcome:
     if isinstance(result, Outcome):
         return result
     if isinstance(result, TurnRecord):
         return result.outcome if unit.commit(result) else unchanged(event)
-    if isinstance(result, Rejection):
+    if isinstance(result, RejectedOffer):
         _answer(unit, result)
     return unchanged(event)
 
 
-def _answer(unit: UnitOfWork, rejection: Rejection) -> None:
+def _answer(unit: UnitOfWork, rejection: RejectedOffer) -> None:
     """Send the rejection to the source, unless the handoff is over."""
     if unit.change_handoff(rejection.settle):
         unit.post(Mail(0, rejection.asked_by, rejection.event, rejection.told, unit.now, sender=unit.agent_id))
@@ -409,5 +409,5 @@ def _as_of_today(unit: UnitOfWork) -> AnyGraph:
         mail = tuple(unit.all_full([each for each in unit.state.mail if each.status is MailStatus.WAITING]))
         running = tuple(each.running for each in unit.state.calls)
         steps = unit.config.registry.way_for(before)
-        unit.commit(migrated(graph, steps, before, Pending(mail, running), unit.now))
+        unit.commit(migrated(graph, steps, before, PendingWork(mail, running), unit.now))
     return graph

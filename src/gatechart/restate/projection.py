@@ -19,11 +19,11 @@ from gatechart.ports import Store
 from gatechart.restate.auxiliary_objects import patience
 from gatechart.restate.escapes import add_readers
 from gatechart.restate.migration.departure import past_of
-from gatechart.restate.state import TURNS, Turn
+from gatechart.restate.state import TURNS, CommittedTurn
 from gatechart.restate.terms import ServiceConfig
 from gatechart.turn.rollback import stopped
 from gatechart.values.agents import Snapshot, Status
-from gatechart.values.commits import Answer, MailEnd, Posting, TurnRecord, Verdict
+from gatechart.values.commits import MailEnd, Posting, RejectionReport, TurnRecord, Verdict
 from gatechart.values.effects import ChangeHandoff, Effect, Offer
 from gatechart.values.handoffs import HandoffChange, HandoffQuery, HandoffRecord, HandoffStatus, Side
 from gatechart.values.mail import Mail
@@ -81,7 +81,7 @@ def projection_object(config: ServiceConfig, store: Store) -> VirtualObject:
     return projection
 
 
-async def _bring(store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn]) -> int:
+async def _bring(store: Store, committer: Committer, agent_id: AgentId, turns: list[CommittedTurn]) -> int:
     """Store turns and update known handoffs. Return the newest version in the store."""
     new = [replace(turn, offers=await _unknown(store, turn.offers)) for turn in turns]
     return await _project(store, committer, agent_id, new, begins=True)
@@ -105,11 +105,11 @@ async def _change(store: Store, handoff: HandoffRecord, change: HandoffChange) -
     reply = Mail(number + 1, handoff.source, OFFERED, {}, change.time)
     result = handoff.result if change is handoff.changes[-1] else None
     settle = ChangeHandoff(handoff.id, before, change.status, change.details, result)
-    await store.commit((Posting(offer), Answer(settle, change.time, number, reply), MailEnd(number + 1)))
+    await store.commit((Posting(offer), RejectionReport(settle, change.time, number, reply), MailEnd(number + 1)))
 
 
 async def _project(
-    store: Store, committer: Committer, agent_id: AgentId, turns: list[Turn], *, begins: bool = False
+    store: Store, committer: Committer, agent_id: AgentId, turns: list[CommittedTurn], *, begins: bool = False
 ) -> int:
     """Store new turns and return the newest version in the store. begins: accept any version as the first."""
     try:
@@ -129,7 +129,7 @@ async def _project(
     return previous.version if previous else 0
 
 
-async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, store: Store) -> bool:
+async def _written(committer: Committer, previous: Snapshot | None, turn: CommittedTurn, store: Store) -> bool:
     """Store a turn and return whether it was stored. A turn whose handoff is not stored yet is retried later."""
     untaken = await _untaken(store, previous, turn)
     effects: tuple[Effect, ...] = (*(Offer(each) for each in turn.offers), *turn.settles, *turn.chosen, *untaken)
@@ -143,7 +143,7 @@ async def _written(committer: Committer, previous: Snapshot | None, turn: Turn, 
     return verdicts[0] is Verdict.COMMITTED
 
 
-async def _untaken(store: Store, previous: Snapshot | None, turn: Turn) -> tuple[ChangeHandoff, ...]:
+async def _untaken(store: Store, previous: Snapshot | None, turn: CommittedTurn) -> tuple[ChangeHandoff, ...]:
     """Derive the end of a handoff that was never accepted. Only the turn that reports it to the source shows it."""
     payload, open_ids = turn.event.payload, {each.id for each in turn.snapshot.handoffs}
     if previous is None or turn.event.sender is None or payload.get("status") not in UNTAKEN:

@@ -141,7 +141,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CommittedTurn:
     """A committed turn for the projection."""
 
     snapshot: Snapshot
@@ -160,8 +160,8 @@ Ids = dict[str, Applied]
 STATE: Final = TypeAdapter(AgentState)
 PAYLOAD: Final[TypeAdapter[Payload]] = TypeAdapter(Payload)
 IDS: Final[TypeAdapter[Ids]] = TypeAdapter(Ids)
-TURN: Final = TypeAdapter(Turn)
-TURNS: Final[TypeAdapter[list[Turn]]] = TypeAdapter(list[Turn])
+TURN: Final = TypeAdapter(CommittedTurn)
+TURNS: Final[TypeAdapter[list[CommittedTurn]]] = TypeAdapter(list[CommittedTurn])
 MAIL: Final = TypeAdapter(Mail)
 MAILS: Final[TypeAdapter[list[Mail]]] = TypeAdapter(list[Mail])
 SNAPSHOT: Final = TypeAdapter(Snapshot)
@@ -203,7 +203,7 @@ _EMPTY: Final = b""
 
 
 @dataclass(slots=True)
-class JournalEntry:
+class HandlerResult:
     """The result of a run: the data to store, the orders, and the answer. A part that is None is unchanged."""
 
     state: bytes | None = None
@@ -245,7 +245,7 @@ class JournalEntry:
         return b"\n".join((to_json(head, inf_nan_mode="constants"), self.state or _EMPTY, self.ids or _EMPTY, *texts))
 
 
-def unpacked(text: bytes) -> JournalEntry:
+def unpacked(text: bytes) -> HandlerResult:
     """Unpack an entry."""
     head, state, ids, *texts = bytes(text).split(b"\n")
     parts = json.loads(head)
@@ -253,7 +253,7 @@ def unpacked(text: bytes) -> JournalEntry:
     numbers: list[int] = parts.pop("large", [])
     turns = list(zip(versions, texts[: len(versions)], strict=True))
     parts["payloads"] = list(zip(numbers, texts[len(versions) :], strict=True))
-    return JournalEntry(state or None, ids or None, turns, **parts)
+    return HandlerResult(state or None, ids or None, turns, **parts)
 
 
 class LoadedState:

@@ -43,7 +43,7 @@ RESTATE: Final = Capabilities(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ServiceTerms:
     """The limits of a service that hosts agents on Restate. The defaults suit most services."""
 
     turn_s: float = 60.0  # time limit of one turn's actions; a longer turn is undone
@@ -67,7 +67,7 @@ class Terms:
                 raise ValueError(f"Terms({name}={getattr(self, name)!r}) is not a valid limit; give a number above 0")
 
 
-TERMS: Final = Terms()
+TERMS: Final = ServiceTerms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class ServiceConfig:
 
     registry: Registry
     services: Any = None
-    terms: Terms = TERMS
+    terms: ServiceTerms = TERMS
     packet_migrations: Sequence[PacketMigration] = ()
     projects: bool = False  # whether turns are kept until they are projected
     names: Names = Names()

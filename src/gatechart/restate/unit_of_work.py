@@ -26,11 +26,11 @@ from gatechart.restate.state import (
     TURN,
     AgentState,
     Applied,
+    CommittedTurn,
+    HandlerResult,
     Ids,
-    JournalEntry,
     LargePayload,
     LoadedState,
-    Turn,
     UnderWay,
     digest_of,
     most_inline,
@@ -105,7 +105,7 @@ class UnitOfWork:
         self._is_small = {mail.number for mail in self.state.mail if self.state.layout == LAYOUT}
         self.payloads: Mapping[int, bytes] = {}  # payloads that were read for this run
         self.state_bytes = len(state or b"")  # size of the stored state at the start of the run
-        self.entry = JournalEntry()
+        self.entry = HandlerResult()
         self.now = config.now()
         self._ids_text = ids
         self._ids: Ids | None = None
@@ -144,7 +144,7 @@ class UnitOfWork:
         """Return the graph that drives the agent. Raises as `Registry.graph_for` does."""
         return self.config.registry.graph_for(self.snapshot)
 
-    def close(self) -> JournalEntry:
+    def close(self) -> HandlerResult:
         """Return the result of the run."""
         if self.is_touched:
             self._set_payloads_aside()
@@ -452,7 +452,7 @@ def _projected(turn: TurnRecord, settled: tuple[ChangeHandoff, ...]) -> bytes:
     offers = tuple(each.handoff for each in turn.effects if isinstance(each, Offer))
     chosen = tuple(each for each in turn.effects if isinstance(each, OfferChosen))
     facts = without_trail(turn.snapshot), turn.event, turn.taken, turn.took_us, turn.guard_errors, turn.fired
-    return TURN.dump_json(Turn(*facts, offers, (*settled, *changes), chosen))
+    return TURN.dump_json(CommittedTurn(*facts, offers, (*settled, *changes), chosen))
 
 
 def _dropped_choices(turn: TurnRecord, state: AgentState) -> tuple[ChangeHandoff, ...]:

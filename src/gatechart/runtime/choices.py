@@ -10,7 +10,7 @@ from gatechart.hosting.directory import OpenWork
 from gatechart.ports import Store
 from gatechart.runtime.core import Core
 from gatechart.turn.choices import take_choice, undecided
-from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void
 from gatechart.values.agents import Event, Snapshot
 from gatechart.values.commits import TurnRecord
 from gatechart.values.mail import Mail
@@ -19,7 +19,7 @@ from gatechart.values.names import WITHDRAWN
 
 async def chosen(
     core: Core, previous: Snapshot, event: Event, queued: Collection[Mail]
-) -> TurnRecord | Rejection | Void:
+) -> TurnRecord | RejectedOffer | Void:
     """Choose a target for the work in an agent's own mail, and return the turn that offers the work.
 
     queued: the agent's mail in memory, which may grow meanwhile. If it withdraws the handoff, nothing is chosen: the

@@ -13,7 +13,7 @@ from gatechart.runtime.escapes import StoredPast
 from gatechart.runtime.offers import answer, no_place
 from gatechart.turn.choices import asks_for_choice
 from gatechart.turn.escape_turns import asks_for_way_out
-from gatechart.turn.handoff_acceptance import Rejection, Void
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void
 from gatechart.turn.mail import take_mail, unchanged
 from gatechart.values.agents import Event, Outcome, Snapshot
 from gatechart.values.commits import TurnRecord
@@ -35,13 +35,13 @@ async def decide_mail(
 
     number: the mail's. waiting: mail of the agent that is not yet applied. accept: delivers committed mail.
     """
-    decided: TurnRecord | Outcome | Rejection | Void | None = None
+    decided: TurnRecord | Outcome | RejectedOffer | Void | None = None
     if event.sender in (before.agent_id, WATCHDOG_AGENT) or event.name.startswith(OFFERED):
         decided = await _decide_with_home(core, graph, before, event, waiting)
     if decided is None:
         turn = take_mail(graph, before, event, core.services, core.packet_migrations)
         decided = await in_turn(graph, before.agent_id, event.name, turn, core.limits.turn_s)
-    if isinstance(decided, Rejection | Void):
+    if isinstance(decided, RejectedOffer | Void):
         await answer(core, before.agent_id, decided, number, accept)
         return unchanged(event)
     return decided
@@ -49,7 +49,7 @@ async def decide_mail(
 
 async def _decide_with_home(
     core: Core, graph: AnyGraph, before: Snapshot, event: Event, waiting: Collection[Mail]
-) -> TurnRecord | Outcome | Rejection | Void | None:
+) -> TurnRecord | Outcome | RejectedOffer | Void | None:
     """Return the decision on an event that only the agent's home can decide; None for others.
 
     waiting: mail of the agent that is not yet applied.

@@ -23,7 +23,7 @@ from gatechart.runtime.core import Core
 from gatechart.runtime.delivery import take
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.runtime.offers import answer, no_place
-from gatechart.turn.handoff_acceptance import Rejection, begin_with_offer, readable, rejection, withdrawn
+from gatechart.turn.handoff_acceptance import RejectedOffer, begin_with_offer, readable, rejection, withdrawn
 from gatechart.turn.mail import graph_offered, in_order, is_about_handoff
 from gatechart.values.agents import Event
 from gatechart.values.commits import TurnRecord, Verdict
@@ -346,7 +346,7 @@ class NewAgent:
             return None
         event = mail.happens(self.core.clock.now())
         decided = await self._decide(event)
-        if isinstance(decided, Rejection):
+        if isinstance(decided, RejectedOffer):
             await answer(self.core, self._agent_id, decided, mail.number, self.accept)
             return None
         graph, turn = decided
@@ -386,23 +386,23 @@ class NewAgent:
         agent = self._directory.settle(graph, turn.snapshot)
         agent.tell(turn)
 
-    async def _decide(self, event: Event) -> tuple[AnyGraph, TurnRecord] | Rejection:
+    async def _decide(self, event: Event) -> tuple[AnyGraph, TurnRecord] | RejectedOffer:
         if event.name == WITHDRAWN:
             return withdrawn(event)
         packet = readable(event, self.core.packet_migrations)
-        if isinstance(packet, Rejection):
+        if isinstance(packet, RejectedOffer):
             return packet
         graph = self._graph(packet)
-        if isinstance(graph, Rejection):
+        if isinstance(graph, RejectedOffer):
             return graph
         full = await no_place(self.core, graph, event)
         if full is not None:
             return full
         starting = begin_with_offer(graph, self._agent_id, event, packet, self.core.services)
         turn = await in_turn(graph, self._agent_id, event.name, starting, self.core.limits.turn_s)
-        return turn if isinstance(turn, Rejection) else (graph, turn)
+        return turn if isinstance(turn, RejectedOffer) else (graph, turn)
 
-    def _graph(self, packet: HandoffPacket) -> AnyGraph | Rejection:
+    def _graph(self, packet: HandoffPacket) -> AnyGraph | RejectedOffer:
         if not packet.is_new:
             return rejection(packet, Obstacle.UNKNOWN_GRAPH, f"there is no agent {self._agent_id!r} to take it")
         try:

@@ -24,7 +24,7 @@ from gatechart.hosting.tool_gates import ToolGates
 from gatechart.runtime.core import Core, log_failure
 from gatechart.runtime.live_agent import LiveAgent
 from gatechart.values.agents import Event, Outcome, Snapshot
-from gatechart.values.commits import JournalRecord, Report, StepRecord, Verdict
+from gatechart.values.commits import InvokeReport, JournalRecord, StepRecord, Verdict
 from gatechart.values.mail import ActiveInvocation, Invocation, Mail
 from gatechart.values.names import AgentId, EventName, Payload, StateName
 
@@ -160,7 +160,7 @@ class Invokes:
     async def progress(self, invocation: Invocation, payload: Payload) -> None:
         """See InvokeHost."""
         mail = report_mail(self.now(), invocation, "progress", payload)
-        report = Report(invocation, mail, ends=False)
+        report = InvokeReport(invocation, mail, ends=False)
         if await self._core.persist_mail(report, self._accept) is not Verdict.COMMITTED:
             raise InvocationOverError(invocation.agent_id, invocation.state, invocation.invoke)
 
@@ -242,7 +242,7 @@ class Invokes:
 
     async def _report(self, call: Invocation, ended: InvokeEnded) -> None:
         mail = report_mail(self.now(), call, ended.kind, ended.payload)
-        await self._core.persist_mail(Report(call, mail, ends=True), self._accept)
+        await self._core.persist_mail(InvokeReport(call, mail, ends=True), self._accept)
 
     def _forget(self, call: Invocation, task: asyncio.Task[None]) -> None:
         tasks = self._tasks.get(call.agent_id, {})

@@ -39,7 +39,7 @@ from gatechart.turn.arguments import (
     plain_payload,
 )
 from gatechart.turn.choices import asks_for_choice
-from gatechart.turn.handoff_acceptance import Rejection
+from gatechart.turn.handoff_acceptance import RejectedOffer
 from gatechart.turn.handoff_turns import keeps
 from gatechart.turn.mail import is_passed_over, take_mail, tell_refusal
 from gatechart.turn.payloads import check_declared
@@ -304,7 +304,7 @@ class LiveAgent:
         try:
             if isinstance(decided, TurnRecord):
                 await self._commit(decided, None if keeps(decided, dead) else dead.number)
-            elif isinstance(decided, Rejection):
+            elif isinstance(decided, RejectedOffer):
                 await answer(core, self.snapshot.agent_id, decided, dead.number, self.accept)
             elif await waits(core, dead):  # otherwise a turn with a commit in doubt has recorded it
                 await core.persist(MailEnd(dead.number))

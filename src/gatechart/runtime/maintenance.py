@@ -28,7 +28,7 @@ from gatechart.runtime.offers import erase
 from gatechart.turn.arguments import checked_ending, checked_id, checked_operator_reason, known_handoff, known_id
 from gatechart.turn.rollback import stopped
 from gatechart.values.agents import Event, Snapshot, Status
-from gatechart.values.commits import MailChange, Report, TurnRecord, Verdict
+from gatechart.values.commits import InvokeReport, MailChange, TurnRecord, Verdict
 from gatechart.values.effects import ReplaceInvocation, ReplaceMail, StartInvoke, Timer, withdrawal_of
 from gatechart.values.handoffs import HandoffQuery, HandoffStatus
 from gatechart.values.mail import Invocation, Mail, MailStatus, Receipt
@@ -242,7 +242,7 @@ async def _end(core: Core, effects: Effects, call: Invocation, event: Event, kin
         effects.invokes.adopt(call, None)
         effects.accept(mail)
 
-    verdict = await _written(core, "end_invoke", core.persist_mail(Report(call, mail, ends=True), accept))
+    verdict = await _written(core, "end_invoke", core.persist_mail(InvokeReport(call, mail, ends=True), accept))
     if verdict is not Verdict.COMMITTED:  # it ended, or the agent left its state, in the meantime
         raise NoInvokeError(call.agent_id, call.invoke, ())
     return Receipt(numbers[0])

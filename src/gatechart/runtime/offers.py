@@ -18,9 +18,9 @@ from gatechart.hosting.transcripts import journals_wanted, with_transcripts
 from gatechart.runtime.core import Core
 from gatechart.runtime.handoff_facts import facts_of_packet, facts_of_record
 from gatechart.turn.choices import asks_for_choice, unchosen
-from gatechart.turn.handoff_acceptance import Rejection, Void, rejected
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void, rejected
 from gatechart.values.agents import Event
-from gatechart.values.commits import Answer, MailEnd, Posting, ReserveSlot, TurnRecord, Verdict
+from gatechart.values.commits import MailEnd, Posting, RejectionReport, ReserveSlot, TurnRecord, Verdict
 from gatechart.values.handoffs import HandoffQuery, HandoffRecord, HandoffStatus, Obstacle
 from gatechart.values.mail import Mail, MailStatus
 from gatechart.values.names import CHOOSING, HIGHEST_NUMBER, OFFERED, AgentId
@@ -41,7 +41,7 @@ async def with_transcripts_of(core: Core, graph: AnyGraph, turn: TurnRecord) -> 
     )
 
 
-async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | None:
+async def no_place(core: Core, graph: AnyGraph, event: Event) -> RejectedOffer | None:
     """Reserve a slot for the handoff; return a rejection if all are held, or an operator closed the entry.
 
     The slot belongs to the graph, or to the chosen entry of the directory.
@@ -66,13 +66,13 @@ async def no_place(core: Core, graph: AnyGraph, event: Event) -> Rejection | Non
 
 
 async def answer(
-    core: Core, agent_id: AgentId, decision: Rejection | Void, consumes: int, accept: Callable[[Mail], None]
+    core: Core, agent_id: AgentId, decision: RejectedOffer | Void, consumes: int, accept: Callable[[Mail], None]
 ) -> None:
     """End mail about a handoff without a turn, and reply to the agent that asked. accept: takes the reply."""
-    if isinstance(decision, Rejection):
+    if isinstance(decision, RejectedOffer):
         now, start_ns = core.clock.now(), time_ns()
         reply = Mail(0, decision.asked_by, decision.event, decision.told, now, sender=agent_id)
-        verdict = await core.persist_mail(Answer(decision.settle, now, consumes, reply), accept)
+        verdict = await core.persist_mail(RejectionReport(decision.settle, now, consumes, reply), accept)
         if verdict is Verdict.COMMITTED:
             await _tell(core, decision, start_ns)
         if verdict is not Verdict.STALE:
@@ -177,7 +177,7 @@ async def waits(core: Core, mail: Mail) -> bool:
     return any(candidate.number == mail.number for candidate in page)
 
 
-async def _tell(core: Core, rejection: Rejection, start_ns: int) -> None:
+async def _tell(core: Core, rejection: RejectedOffer, start_ns: int) -> None:
     """Report an answered offer to telemetry, with facts from the store if the packet could not be read."""
     obstacle, packet = (
         rejection.told.get("obstacle", ""),

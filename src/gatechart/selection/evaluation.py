@@ -54,7 +54,7 @@ Expected: TypeAlias = Callable[[Recorded], Mapping[str, float]]
 """Returns the reward that a model expects of each candidate. The model must not have seen the recorded reward."""
 
 
-class Verdict(StrEnum):
+class Comparison(StrEnum):
     """The result of an evaluation."""
 
     BETTER = "better"
@@ -84,7 +84,7 @@ class Evaluation:
     choices: int
     evidence: int  # choices where the two policies differ, and that match one of them
     overlap: float  # share of the evaluated policy's choices that could have been recorded
-    verdict: Verdict
+    verdict: Comparison
     details: str  # for people
 
 
@@ -192,14 +192,14 @@ def _interval(estimate: float, drawn: Sequence[float], bound: float) -> Interval
     return Interval(estimate, drawn[round(bound * last)], drawn[round((1.0 - bound) * last)])
 
 
-def _verdict(robust: Interval, evidence: int, overlap: float) -> tuple[Verdict, str]:
+def _verdict(robust: Interval, evidence: int, overlap: float) -> tuple[Comparison, str]:
     if evidence < LEAST_EVIDENCE:
         problem = f"{evidence} recorded choices distinguish the two policies; {LEAST_EVIDENCE} are needed"
-        return Verdict.UNKNOWN, f"{problem}: record more choices, with exploration"
+        return Comparison.UNKNOWN, f"{problem}: record more choices, with exploration"
     if robust.low > 0:
-        return Verdict.BETTER, f"the mean reward differs by {robust}"
+        return Comparison.BETTER, f"the mean reward differs by {robust}"
     if robust.high < 0 and overlap >= LEAST_OVERLAP:
-        return Verdict.WORSE, f"the mean reward differs by {robust}"
+        return Comparison.WORSE, f"the mean reward differs by {robust}"
     if robust.high < 0:
-        return Verdict.UNKNOWN, f"{1 - overlap:.0%} of its choices could not have been recorded: explore among more"
-    return Verdict.UNKNOWN, f"the mean reward differs by {robust}: record more choices"
+        return Comparison.UNKNOWN, f"{1 - overlap:.0%} of its choices could not have been recorded: explore among more"
+    return Comparison.UNKNOWN, f"the mean reward differs by {robust}: record more choices"

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from gatechart.selection.among import Among
-from gatechart.selection.lessons import Lessons
+from gatechart.selection.lessons import ObservationTable
 from gatechart.selection.observations import Observation, Observations, difference
 from gatechart.selection.promises import NO_GROUPS, promised
 from gatechart.selection.regression import Regressions
@@ -161,7 +161,7 @@ class LearnedModel:
         rewards = _departing_rewards(observations)
         self._loss = _total_loss(rewards)
         self.is_held_back = self._loss >= terms.loss * WINDOW or _deficit(rewards) >= terms.deficit * WINDOW
-        self._regressions = regressions or Regressions.of(Lessons.of(observations.items), terms.ridge)
+        self._regressions = regressions or Regressions.of(ObservationTable.of(observations.items), terms.ridge)
         self._choice = choice
 
     def over(self, observations: Observations) -> LearnedModel:
@@ -237,7 +237,7 @@ class _ChoiceNumbers:
 
     __slots__ = ("_candidates", "_codes", "_groups", "_known", "among", "numbers")
 
-    def __init__(self, among: Among, lessons: Lessons) -> None:
+    def __init__(self, among: Among, lessons: ObservationTable) -> None:
         np = numpy()
         self.among = among
         self._groups, self._candidates = lessons.groups, lessons.candidates
@@ -246,7 +246,7 @@ class _ChoiceNumbers:
         self.numbers: NDArray[Any] = np.array([groups.get(name, -1) for name in among.groups])
         self._codes: NDArray[Any] = np.array([codes.get(name, _UNKNOWN) for name in among.ids])
 
-    def is_current(self, lessons: Lessons) -> bool:
+    def is_current(self, lessons: ObservationTable) -> bool:
         """Return whether lessons still have the same numbers."""
         is_same = lessons.groups is self._groups and lessons.candidates is self._candidates
         return is_same and self._known == (len(lessons.groups), len(lessons.candidates))

@@ -22,7 +22,7 @@ _NOBODY: Final = -1
 _FACTS: Final = [("group", "i4"), ("rival_group", "i4"), ("code", "i4"), ("rival_code", "i4"), ("surprise", "f8")]
 
 
-class Names:
+class NameNumbers:
     """Numbers for names, in order of appearance. It only grows."""
 
     __slots__ = ("numbers",)
@@ -39,15 +39,15 @@ class Names:
 
 
 @value
-class Lessons:
+class ObservationTable:
     """Observations, the numbers of their feature rows, and the groups that they teach.
 
     An observation teaches the group of the chosen candidate. If its reward is high enough and there is room, it also
     teaches the group of the rival. Their numbers are 2 * row and 2 * row + 1. Immutable, except that names are added.
     """
 
-    groups: Names
-    candidates: Names
+    groups: NameNumbers
+    candidates: NameNumbers
     texts: TextRows
     facts: NDArray[Any]  # (rows,) of _FACTS: groups and candidates by number; rival_group is -1 if none is taught
     sources: Sequence[Observation | None]  # by row; None if removed
@@ -56,10 +56,10 @@ class Lessons:
     is_taught: NDArray[Any]  # (rows, 2) of bool: the own group, the group of the rival
 
     @classmethod
-    def of(cls, observations: Sequence[Observation]) -> Lessons:
+    def of(cls, observations: Sequence[Observation]) -> ObservationTable:
         """Return the lessons of observations, oldest first."""
         np = numpy()
-        groups, candidates = Names(), Names()
+        groups, candidates = NameNumbers(), NameNumbers()
         facts = np.array([_facts(source, groups, candidates) for source in observations], dtype=_FACTS)
         texts = TextRows.of([Row(source.features) for source in observations])
         order = np.arange(len(observations))
@@ -69,7 +69,7 @@ class Lessons:
 
     def revised(
         self, observations: Sequence[Observation], left: Sequence[Observation], came: Sequence[Observation]
-    ) -> Lessons:
+    ) -> ObservationTable:
         """Return the lessons of other observations, oldest first. left, came: removed and added; see `difference`."""
         np = numpy()
         rows, sources, texts = dict(self.rows), list(self.sources), self.texts
@@ -91,16 +91,16 @@ class Lessons:
         else:
             order = np.fromiter((rows[source.id] for source in observations), np.int64, len(observations))
         is_taught = _taught(known, order, len(self.groups))
-        return Lessons(self.groups, self.candidates, texts, known, sources, rows, order, is_taught)
+        return ObservationTable(self.groups, self.candidates, texts, known, sources, rows, order, is_taught)
 
-    def compacted(self) -> Lessons:
+    def compacted(self) -> ObservationTable:
         """Return the same lessons without the rows of removed observations. Rows are renumbered by `order`."""
         np = numpy()
         sources = [self.sources[row] for row in self.order.tolist()]
         rows = {source.id: row for row, source in enumerate(sources) if source is not None}
         facts, is_taught = self.facts[self.order], self.is_taught[self.order]
         texts, order = self.texts.kept(self.order), np.arange(len(sources))
-        return Lessons(self.groups, self.candidates, texts, facts, sources, rows, order, is_taught)
+        return ObservationTable(self.groups, self.candidates, texts, facts, sources, rows, order, is_taught)
 
     def indices_of(self, learner: str) -> Sequence[int]:
         """Return the indices in `order` of the observations of a learner, oldest first."""
@@ -144,7 +144,7 @@ class Lessons:
         return "" if source is None else source.features
 
 
-def _facts(source: Observation, groups: Names, candidates: Names) -> tuple[int, int, int, int, float]:
+def _facts(source: Observation, groups: NameNumbers, candidates: NameNumbers) -> tuple[int, int, int, int, float]:
     rival = source.rival_group or source.rival
     teaches = bool(rival) and source.reward >= _EARNED
     return (

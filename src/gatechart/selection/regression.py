@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from gatechart.selection.inverse import Inverse
-from gatechart.selection.lessons import Lessons
+from gatechart.selection.lessons import ObservationTable
 from gatechart.selection.text_rows import Row, TextRows, numpy
 from gatechart.values.frozen import value
 
@@ -45,13 +45,13 @@ class Fit:
 class Regressions:
     """The regressions of all groups. Immutable."""
 
-    lessons: Lessons
+    lessons: ObservationTable
     ridge: float
     table: NDArray[Any]  # of _SLOT: the lessons of all groups; lesson is -1 where a slot is free
     fits: Mapping[int, Fit]  # by group number
 
     @classmethod
-    def of(cls, lessons: Lessons, ridge: float) -> Regressions:
+    def of(cls, lessons: ObservationTable, ridge: float) -> Regressions:
         """Return the regressions of lessons, solved from scratch."""
         np = numpy()
         revision = _Revision(lessons, ridge, np.zeros(0, _SLOT), {})
@@ -64,7 +64,7 @@ class Regressions:
             revision.solve(group, numbers[order[begin:end]])
         return revision.result
 
-    def revised(self, lessons: Lessons) -> Regressions:
+    def revised(self, lessons: ObservationTable) -> Regressions:
         """Return the regressions of lessons that were `revised` from these."""
         before, after = self.lessons.is_taught, lessons.is_taught
         came = after.copy()
@@ -126,7 +126,7 @@ class _Revision:
     """Builder of regressions."""
 
     def __init__(
-        self, lessons: Lessons, ridge: float, table: NDArray[Any], fits: dict[int, Fit], *, room: int = 0
+        self, lessons: ObservationTable, ridge: float, table: NDArray[Any], fits: dict[int, Fit], *, room: int = 0
     ) -> None:
         """table: is copied. fits: is changed. room: number of slots for new lessons."""
         self._lessons, self._ridge = lessons, ridge

@@ -15,7 +15,7 @@ JUDGED: Final = 0.75
 
 
 @value
-class Rehearsal:
+class RehearsedChoice:
     """The predictions of learning at each recorded choice, trained only on earlier choices."""
 
     judged: tuple[Recorded, ...]
@@ -25,7 +25,7 @@ class Rehearsal:
 
 def rehearsed(
     learned: Learned, records: Sequence[Recorded], exploring: Exploring = BEST, judged: float = JUDGED
-) -> Rehearsal:
+) -> RehearsedChoice:
     """Replay recorded choices in their order with a model that learns from them.
 
     judged: share of the records to evaluate, the last ones; earlier ones only train the model.
@@ -38,7 +38,7 @@ def rehearsed(
             chances[record.id] = exploring.probabilities(scored.totals)
             expected[record.id] = {candidate: _expected(score) for candidate, score in scored.items()}
         model = model.after(record.observation)
-    return Rehearsal(tuple(records[first:]), chances, expected)
+    return RehearsedChoice(tuple(records[first:]), chances, expected)
 
 
 def evaluate_learned(

@@ -22,7 +22,7 @@ ANY_KIND: Final = "any"
 
 
 @value
-class Outcome:
+class EndedWork:
     """The outcome of handed-on work, reported when it ends."""
 
     is_completed: bool  # otherwise it failed
@@ -35,11 +35,11 @@ class Outcome:
     handed_on: int = 0  # number of times that it was handed on again before it ended
 
 
-Reward: TypeAlias = Callable[[Outcome], float]
+Reward: TypeAlias = Callable[[EndedWork], float]
 """Returns the reward of an outcome, from 0 to 1. An application can replace `reward_of` by such a function."""
 
 
-def reward_of(outcome: Outcome) -> float:
+def reward_of(outcome: EndedWork) -> float:
     """Return the reward of an outcome, from 0 to 1.
 
     Failed work gets 0. Completed work gets 1, or the mean of 1 and the user's satisfaction, and less if it came back,
@@ -59,7 +59,7 @@ def reward_of(outcome: Outcome) -> float:
     return float(reward * HANDED_ON**outcome.handed_on)
 
 
-def followed(end: Outcome, targets: int) -> tuple[Outcome, ...]:
+def followed(end: EndedWork, targets: int) -> tuple[EndedWork, ...]:
     """Return the outcome for each target of a unit of work, in the order of the targets.
 
     end: the final outcome of the work. targets: number of targets that had it, one after the other.
@@ -68,7 +68,7 @@ def followed(end: Outcome, targets: int) -> tuple[Outcome, ...]:
     [0.25, 0.5, 1.0]
     """
     fields = (end.is_completed, end.came_back, end.duration_s, end.expected_s, end.cost, end.expected_cost)
-    return tuple(Outcome(*fields, end.satisfaction, after) for after in reversed(range(targets)))
+    return tuple(EndedWork(*fields, end.satisfaction, after) for after in reversed(range(targets)))
 
 
 def kind_of(needs: Needs, reason: Reason | None = None) -> str:

@@ -44,7 +44,7 @@ half of the sentences that belong to none. With descriptions only, 6 % of the se
 """
 
 
-class Likeness(Protocol):
+class TextScorer(Protocol):
     """Scores the fit of a text to each candidate of a fixed set."""
 
     @property

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gatechart.api.agents import ReadCommand
-from gatechart.api.codec import DONE, ListAnswer, Part
+from gatechart.api.codec import DONE, ListAnswer, ListPart
 from gatechart.api.command import Command
 from gatechart.api.errors import ErrorDocument, hidden_under
 from gatechart.api.events import AcceptsCommand
@@ -247,7 +247,7 @@ async def answer_page(host: AgentHome, call: Command, answer: ListAnswer, most_b
     """
     limit: int = call.limit  # type: ignore[attr-defined]  # over HTTP it always has one
     texts: list[bytes] = []
-    size, count, last, part = 0, _FIRST, None, Part(())
+    size, count, last, part = 0, _FIRST, None, ListPart(())
     while len(texts) < limit:
         wanted = min(count, limit - len(texts))
         # one more than needed, to detect the last page

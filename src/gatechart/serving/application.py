@@ -47,7 +47,7 @@ from gatechart.serving.lifecycle import Lifecycle, Phase
 from gatechart.serving.limited import ALLOWED, answer_for, error_for, made_by
 from gatechart.serving.openapi import limited_document, openapi_document
 from gatechart.serving.pages import answer_with_page, answer_with_style, error_as_page, to_first_page
-from gatechart.serving.requests import OPERATIONS, Operation, check_payload, decoded, read_call, wants_framework
+from gatechart.serving.requests import OPERATIONS, HttpCall, check_payload, decoded, read_call, wants_framework
 from gatechart.values.tool_policies import Rate
 
 _NOBODY: Final[Mapping[str, str]] = MappingProxyType({})
@@ -107,7 +107,7 @@ class Application:
 
     def _operations(self) -> dict[str, dict[str, Endpoint]]:
         """Return the endpoints of the calls, by path and method."""
-        grouped: defaultdict[str, defaultdict[str, list[Operation]]] = defaultdict(lambda: defaultdict(list))
+        grouped: defaultdict[str, defaultdict[str, list[HttpCall]]] = defaultdict(lambda: defaultdict(list))
         for operation in OPERATIONS:
             grouped[operation.route.path][operation.route.method].append(operation)
         return {
@@ -148,7 +148,7 @@ class Application:
         self._access.check(dict(request.scope["headers"]))
         raise NotServed(404, "NotFound", "unknown path; GET /openapi.json lists the paths")
 
-    def _performing(self, operations: Sequence[Operation]) -> Endpoint:
+    def _performing(self, operations: Sequence[HttpCall]) -> Endpoint:
         async def endpoint(request: Request) -> ASGIApp:
             runtime = self._lifecycle.runtime
             caller = _limited(request)
@@ -176,7 +176,7 @@ class Application:
             raise error_for(call, error) from error
         return answer_result(call, answer_for(call, answer), request.scope["root_path"], is_whole=False)
 
-    def _check_caller(self, caller: Caller, operations: Sequence[Operation]) -> None:
+    def _check_caller(self, caller: Caller, operations: Sequence[HttpCall]) -> None:
         """Raise NotServed if a limited caller makes another call than its role allows, or exceeds its rate."""
         if not all(operation.call in ALLOWED[caller.role] for operation in operations):
             raise NotServed(403, "Forbidden", _limits_of(caller))

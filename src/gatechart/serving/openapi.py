@@ -22,7 +22,7 @@ from gatechart.graph.events import EventType
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.payload_schema import JsonSchema
 from gatechart.serving.answers import headers_of
-from gatechart.serving.requests import OPERATIONS, Operation
+from gatechart.serving.requests import OPERATIONS, HttpCall
 
 Json: TypeAlias = dict[str, Any]
 
@@ -117,7 +117,7 @@ class _Whole(GenerateJsonSchema):
 
 
 def _schemas(
-    graphs: Sequence[AnyGraph], operations: Sequence[Operation] = OPERATIONS
+    graphs: Sequence[AnyGraph], operations: Sequence[HttpCall] = OPERATIONS
 ) -> tuple[Json, Mapping[Any, Json]]:
     """Generate the schemas of the components, and a reference to each model."""
     models: dict[tuple[Any, JsonSchemaMode], TypeAdapter[Any]] = {}
@@ -139,7 +139,7 @@ def _schemas(
     return defined.get("$defs", {}), references
 
 
-def _operation(operation: Operation, references: Mapping[Any, Json], needs_token: bool) -> Json:
+def _operation(operation: HttpCall, references: Mapping[Any, Json], needs_token: bool) -> Json:
     located = [_parameter("path", name, schema) for name, schema in _fields(operation.located)]
     described: Json = {"operationId": operation.verb, "summary": operation.route.summary, "parameters": located}
     if not operation.route.has_body:
@@ -261,14 +261,14 @@ def _events(graphs: Sequence[AnyGraph]) -> Iterator[tuple[AnyGraph, EventType]]:
     return ((graph, event) for graph in graphs for event in graph.event_types.values())
 
 
-def _event_schema(operation: Operation, graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
+def _event_schema(operation: HttpCall, graphs: Sequence[AnyGraph], references: Mapping[Any, Json]) -> Json:
     """Describe a body for each declared event, and the general one, as the path does not contain the agent's graph."""
     general = references[operation.rest, "validation"]
     declared = [_event_body(operation, graph, event, references) for graph, event in _events(graphs)]
     return {"anyOf": [*declared, general]} if declared else general
 
 
-def _event_body(operation: Operation, graph: AnyGraph, event: EventType, references: Mapping[Any, Json]) -> Json:
+def _event_body(operation: HttpCall, graph: AnyGraph, event: EventType, references: Mapping[Any, Json]) -> Json:
     properties = dict(_fields(operation.rest)) | {"event": {"const": event.name}}
     if isinstance(event.takes, JsonSchema):
         properties["payload"] = _without_references(event.takes.plain, event.takes.plain.get("$defs", {}))

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from gatechart.api.errors import ErrorDocument
 from gatechart.api.home import AgentHome
 from gatechart.console import html_of, style_sheet
-from gatechart.console.pages import PAGES, Page, error_page
+from gatechart.console.pages import PAGES, ConsolePage, error_page
 from gatechart.serving.requests import decoded
 
 _FIRST: Final = next(iter(PAGES))
@@ -49,6 +49,6 @@ def error_as_page(request: Request, document: ErrorDocument, status: int, header
     return _html(request, page, status, headers)
 
 
-def _html(request: Request, page: Page, status: int, headers: Mapping[str, str]) -> Response:
+def _html(request: Request, page: ConsolePage, status: int, headers: Mapping[str, str]) -> Response:
     text = html_of(page, request.scope["root_path"])
     return Response(text, status, {**_HEADERS, **headers}, "text/html; charset=utf-8")

@@ -154,7 +154,7 @@ _NARROWER_IN: Final[dict[type[Command], dict[str, Any]]] = {
 
 
 @dataclass(frozen=True)
-class Operation:
+class HttpCall:
     """A call over HTTP."""
 
     call: type[Command]
@@ -188,7 +188,7 @@ class Operation:
         return _part(self, "Path", self.route.in_path)
 
 
-def _part(operation: Operation, kind: str, names: Sequence[str]) -> type[BaseModel]:
+def _part(operation: HttpCall, kind: str, names: Sequence[str]) -> type[BaseModel]:
     hints = get_type_hints(operation.call, include_extras=True)
     fields: dict[str, Any] = {
         name: (_narrowed(operation, name, hints[name]), _field(operation, name)) for name in names
@@ -198,7 +198,7 @@ def _part(operation: Operation, kind: str, names: Sequence[str]) -> type[BaseMod
     return create_model(name, __config__=config, **fields)
 
 
-def _field(operation: Operation, name: str) -> FieldInfo:
+def _field(operation: HttpCall, name: str) -> FieldInfo:
     """Return a field with only its default."""
     declared = operation.call.model_fields[name]
     if name == "limit":
@@ -206,7 +206,7 @@ def _field(operation: Operation, name: str) -> FieldInfo:
     return FieldInfo() if declared.is_required() else FieldInfo(default=declared.default)
 
 
-def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
+def _narrowed(operation: HttpCall, name: str, hint: Any) -> Any:
     if name == "limit":
         return Annotated[int, Field(ge=1 if operation.call is FindCommand else 0, le=MOST)]
     narrower = _NARROWER | _NARROWER_IN.get(operation.call, {})
@@ -220,11 +220,11 @@ def _narrowed(operation: Operation, name: str, hint: Any) -> Any:
     return {str: text, str | None: text | None}.get(hint, hint)
 
 
-OPERATIONS: Final = tuple(map(Operation, KINDS))
+OPERATIONS: Final = tuple(map(HttpCall, KINDS))
 """The operation of every command. `start_on` shares the path of `start`, but its body has a trigger."""
 
 
-async def read_call(operations: Sequence[Operation], request: Request, limits: ServerLimits) -> Command:
+async def read_call(operations: Sequence[HttpCall], request: Request, limits: ServerLimits) -> Command:
     """Read the command of a request. Raises NotServed.
 
     operations: all with its method and path; if there are several, the body selects one.
@@ -295,7 +295,7 @@ def _marks(text: bytes) -> int:
     return sum(map(text.count, (b",", b"[", b"{")))
 
 
-def _chosen(operations: Sequence[Operation], text: bytes) -> Operation:
+def _chosen(operations: Sequence[HttpCall], text: bytes) -> HttpCall:
     """Choose between the two operations that start an agent: on a trigger, if the body has one."""
     body = _parsed(text)
     is_trigger = isinstance(body, dict) and "trigger" in body
@@ -309,7 +309,7 @@ def _parsed(text: bytes) -> Any:
         raise NotServed(400, "BadRequest", f"the body is not valid JSON: {error}") from None
 
 
-def _located(operation: Operation, given: Mapping[str, str]) -> dict[str, Any]:
+def _located(operation: HttpCall, given: Mapping[str, str]) -> dict[str, Any]:
     """Decode and check the fields of the path."""
     return dict(_checked(operation.located.model_validate_strings, decoded(given), "path")) if given else {}
 

@@ -52,7 +52,9 @@ class InvokeStreams:
         self._newest: dict[_Key, _Recording] = {}
         self._idle: dict[str, _Recording] = {}  # the one idle for longest first
 
-    async def reader(self, runtime: Runtime, agent_id: AgentId, invoke: str, cursor: Cursor | None) -> Reader | None:
+    async def reader(
+        self, runtime: Runtime, agent_id: AgentId, invoke: str, cursor: Cursor | None
+    ) -> StreamResponse | None:
         """Return the response for a reader; None if it has read to the end of the invoke.
 
         cursor: its position, from its last event; None starts with the next published item.
@@ -63,7 +65,7 @@ class InvokeStreams:
         buffer = recording.buffer
         if buffer.is_complete and cursor == after_end(buffer.end):
             return None
-        return Reader(self, recording, cursor or buffer.end)
+        return StreamResponse(self, recording, cursor or buffer.end)
 
     def _known(self, key: _Key, cursor: Cursor | None) -> _Recording | None:
         """Return the recording that the reader had before, else the current one unless that invoke has ended."""
@@ -119,7 +121,7 @@ class InvokeStreams:
             self._drop(recording)
 
 
-class Reader:
+class StreamResponse:
     """The response for one reader, counted as a reader while it runs."""
 
     def __init__(self, streams: InvokeStreams, recording: _Recording, cursor: Cursor) -> None:

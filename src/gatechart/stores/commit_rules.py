@@ -30,14 +30,14 @@ from gatechart.stores.operations import (
 from gatechart.values.agents import Event
 from gatechart.values.breakers import BreakerRecord
 from gatechart.values.commits import (
-    Answer,
     BreakerChange,
     InvocationTask,
+    InvokeReport,
     JournalRecord,
     MailChange,
     MailEnd,
     Posting,
-    Report,
+    RejectionReport,
     ReserveSlot,
     StepRecord,
     StoreTask,
@@ -183,9 +183,9 @@ class _Batch:
                 return self._change_mail(mail, raised)
             case MailEnd(number):
                 return self._end_mail(number)
-            case StepRecord() | JournalRecord() | Report():
+            case StepRecord() | JournalRecord() | InvokeReport():
                 return self._take_invocation_task(task)
-            case Answer():
+            case RejectionReport():
                 return self._answer(task)
             case ReserveSlot():
                 return self._handoff_ledger().reserve(task)
@@ -327,7 +327,7 @@ class _Batch:
                 return self._record(task)
             case JournalRecord():
                 return self._record_entry(task)
-            case Report(invocation, mail, ends):
+            case InvokeReport(invocation, mail, ends):
                 return self._report(invocation, mail, ends=ends)
             case _:
                 assert_never(task)
@@ -366,7 +366,7 @@ class _Batch:
         self._insert(mail)
         return Verdict.COMMITTED
 
-    def _answer(self, answer: Answer) -> Verdict:
+    def _answer(self, answer: RejectionReport) -> Verdict:
         consumed = self._mail(answer.consumes)
         if consumed is None or consumed.status is not MailStatus.WAITING:
             return Verdict.STALE

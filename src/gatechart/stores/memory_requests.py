@@ -16,7 +16,7 @@ KEPT: Final = timedelta(hours=1)
 
 
 @dataclass(slots=True)
-class _Asked:
+class _StoredRequest:
     request: Request
     is_taken: bool = False
     answer: str | None = None
@@ -27,7 +27,7 @@ class MemoryRequests:
     """Requests and their answers, in memory. Fulfils Asking and Requests."""
 
     def __init__(self) -> None:
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _StoredRequest] = {}
         self._numbers = 0
         self._news: asyncio.Event | None = None  # set when a request arrives
 
@@ -45,7 +45,7 @@ class MemoryRequests:
         if known:
             return known[0]
         self._numbers += 1
-        self._asked[self._numbers] = _Asked(replace(request, number=self._numbers))
+        self._asked[self._numbers] = _StoredRequest(replace(request, number=self._numbers))
         if self._news is not None:
             self._news.set()
         return self._numbers
@@ -93,7 +93,7 @@ class MemoryRequests:
                 asked.request, asked.answer = replace(asked.request, call="{}"), "{}"
 
 
-def _is_over(asked: _Asked, now: datetime) -> bool:
+def _is_over(asked: _StoredRequest, now: datetime) -> bool:
     """Whether the request expired before it was taken, or its answer was never fetched."""
     if asked.answered is not None:
         return asked.answered < now - KEPT

@@ -27,7 +27,7 @@ from gatechart.testing.handoff_contract import (
 )
 from gatechart.testing.records import COMMITTED, NOON, STALE, commit_each, going_on, started, verdicts
 from gatechart.values.agents import Status
-from gatechart.values.commits import Answer, ReserveSlot, TurnRecord
+from gatechart.values.commits import RejectionReport, ReserveSlot, TurnRecord
 from gatechart.values.effects import ChangeHandoff, Offer, OfferChosen
 from gatechart.values.handoffs import HandoffChange, HandoffQuery, HandoffRecord, HandoffStatus, Mode, OpenHandoff, Side
 from gatechart.values.mail import Mail
@@ -126,7 +126,7 @@ class ChoiceContract:
         asks, *_ = await kept(store)
         change = ChangeHandoff("1", UNDECIDED, REJECTED, "no match", choice=WHY)
         reply = Mail(store.numbers(1), "a", "handoff.rejected", {"handoff": "1"}, LATER, sender="a")
-        assert await verdicts(store, Answer(change, LATER, asks.number, reply)) == [COMMITTED]
+        assert await verdicts(store, RejectionReport(change, LATER, asks.number, reply)) == [COMMITTED]
         (handoff,) = await store.handoffs(HandoffQuery())
         assert (handoff.status, handoff.choice, handoff.target) == (REJECTED, WHY, "a")
         assert await kept(store) == [reply]

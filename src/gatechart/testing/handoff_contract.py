@@ -14,7 +14,7 @@ from gatechart.ports import Store
 from gatechart.testing.errands import acting, kept, letter, posted
 from gatechart.testing.records import COMMITTED, NOON, STALE, assert_stale, commit_each, going_on, started, verdicts
 from gatechart.values.agents import Status
-from gatechart.values.commits import Answer, MailEnd, Posting, ReserveSlot, TurnRecord, Unit
+from gatechart.values.commits import MailEnd, Posting, RejectionReport, ReserveSlot, TurnRecord, Unit
 from gatechart.values.effects import ChangeHandoff, Effect, Offer, Send
 from gatechart.values.handoffs import (
     HandoffChange,
@@ -422,10 +422,10 @@ def with_open(turn: TurnRecord, *handoffs: OpenHandoff) -> TurnRecord:
     return replace(turn, snapshot=replace(turn.snapshot, handoffs=handoffs))
 
 
-def answer(store: Store, handoff: str, mail: Mail) -> Answer:
+def answer(store: Store, handoff: str, mail: Mail) -> RejectionReport:
     """Build the rejection of an offer, with a reply to `a`."""
     reply = letter(store, "a", "handoff.rejected", {"handoff": handoff}, sender="b")
-    return Answer(ChangeHandoff(handoff, PENDING, REJECTED, "no"), LATER, mail.number, reply)
+    return RejectionReport(ChangeHandoff(handoff, PENDING, REJECTED, "no"), LATER, mail.number, reply)
 
 
 async def found_ids(store: Store, query: HandoffQuery) -> list[str]:

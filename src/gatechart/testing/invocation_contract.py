@@ -18,7 +18,7 @@ from gatechart.testing.errands import (
     under_way,
 )
 from gatechart.testing.records import COMMITTED, STALE, assert_stale, commit_each, going_on, started, verdicts
-from gatechart.values.commits import JournalRecord, MailEnd, Report, StepRecord
+from gatechart.values.commits import InvokeReport, JournalRecord, MailEnd, StepRecord
 from gatechart.values.effects import Cancel, CancelAll, ReplaceInvocation, StartInvoke
 from gatechart.values.mail import ActiveInvocation
 
@@ -155,7 +155,7 @@ class InvocationContract:
         await calling(store, "b", "g")
         for change in ({"agent_id": "b"}, {"state": "B"}, {"epoch": 2}, {"invoke": "g"}, {"agent_id": "nobody"}):
             other = replace(call, **change)
-            report = Report(other, letter(store, "a"), ends=True)
+            report = InvokeReport(other, letter(store, "a"), ends=True)
             assert await verdicts(store, StepRecord(other, "s", "1"), report) == [STALE, STALE]
         assert await store.steps(call) == {}
         assert await kept(store) == []
@@ -165,7 +165,9 @@ class InvocationContract:
         """A Report that does not end the invocation leaves it and its steps unchanged."""
         call = call_of(await calling(store, "a", "f"), "f")
         mail = letter(store, "a", "progress.invoke.f", {"n": 1}, state="A", epoch=1)
-        assert await verdicts(store, StepRecord(call, "s", "1"), Report(call, mail, ends=False)) == [COMMITTED] * 2
+        assert (
+            await verdicts(store, StepRecord(call, "s", "1"), InvokeReport(call, mail, ends=False)) == [COMMITTED] * 2
+        )
         assert await kept(store) == [mail]
         assert await invoked(store) == ["f"]
         assert await store.steps(call) == {"s": "1"}
@@ -173,7 +175,9 @@ class InvocationContract:
     async def test_an_invocation_ends_once(self, store: Store) -> None:
         """A Report that ends it removes invocation and steps. Later reports are STALE, also in the same commit."""
         call = call_of(await calling(store, "a", "f", "g"), "f")
-        ends = [Report(call, letter(store, "a", event, state="A", epoch=1), ends=True) for event in ("DONE", "AGAIN")]
+        ends = [
+            InvokeReport(call, letter(store, "a", event, state="A", epoch=1), ends=True) for event in ("DONE", "AGAIN")
+        ]
         step = StepRecord(call, "s", "1")
         assert await verdicts(store, step, *ends, StepRecord(call, "t", "1")) == [COMMITTED, COMMITTED, STALE, STALE]
         assert await verdicts(store, *ends, step) == [STALE] * 3
@@ -186,7 +190,7 @@ class InvocationContract:
         first = await calling(store, "a", "f")
         call, mail = call_of(first, "f"), letter(store, "a", state="A", epoch=1)
         turn = acting(store, going_on(first, "TOLD"), Cancel("A"), minutes(1, state="B"))
-        units = StepRecord(call, "s", "1"), Report(call, mail, ends=True), turn, MailEnd(mail.number)
+        units = StepRecord(call, "s", "1"), InvokeReport(call, mail, ends=True), turn, MailEnd(mail.number)
         assert await verdicts(store, *units) == [STALE, STALE, COMMITTED, STALE]
         assert await kept(store) == list(turn.mail)
 
@@ -254,7 +258,7 @@ class InvocationContract:
         first = await calling(store, "a", "f", "g")
         record = JournalRecord(call_of(first, "f"), "j", "n", "1")
         mail = letter(store, "a", state="A", epoch=1)
-        assert await verdicts(store, Report(call_of(first, "f"), mail, ends=True), record) == [COMMITTED, STALE]
+        assert await verdicts(store, InvokeReport(call_of(first, "f"), mail, ends=True), record) == [COMMITTED, STALE]
         left = acting(store, going_on(first, "TOLD"), CancelAll())
         assert await verdicts(store, replace(record, invocation=call_of(first, "g")), left) == [STALE, COMMITTED]
         assert await store.journal("a", "j") == {}
@@ -277,7 +281,7 @@ class InvocationContract:
         """Mail of a StepRecord waits even if a report of the same commit ends the invocation, with its steps."""
         call = call_of(await calling(store, "a", "f"), "f")
         notice, end = letter(store, "a", "TOLD"), letter(store, "a", "DONE", state="A", epoch=1)
-        units = StepRecord(call, "s", "1", tells=notice), Report(call, end, ends=True)
+        units = StepRecord(call, "s", "1", tells=notice), InvokeReport(call, end, ends=True)
         assert await verdicts(store, *units) == [COMMITTED, COMMITTED]
         assert await events(store) == ["TOLD", "DONE"]
         assert await store.steps(call) == {}

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pytest
 
 from gatechart.checks import paths
-from gatechart.checks.paths import Path, PathStep
+from gatechart.checks.paths import Microstep, Path
 from gatechart.graph.graph import AnyGraph
 from gatechart.values.agents import Outcome, Snapshot
 from gatechart.values.names import Name, name_of
@@ -63,9 +63,9 @@ async def walk_path(path: Path, agent: Walker, payloads: Mapping[Any, Any] | Non
         _compare(path, turn, outcome, by_name)
 
 
-def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
+def _turns(path: Path) -> Iterator[tuple[Microstep, ...]]:
     """Yield the steps of each turn. The steps of the start come first, and may be empty."""
-    turn: list[PathStep] = []
+    turn: list[Microstep] = []
     for step in path.steps:
         if step.is_sent:
             yield tuple(turn)
@@ -74,7 +74,7 @@ def _turns(path: Path) -> Iterator[tuple[PathStep, ...]]:
     yield tuple(turn)
 
 
-def _compare(path: Path, turn: tuple[PathStep, ...], outcome: Outcome, payloads: Mapping[str, Any]) -> None:
+def _compare(path: Path, turn: tuple[Microstep, ...], outcome: Outcome, payloads: Mapping[str, Any]) -> None:
     """Fail the test unless the turn starts with these steps. Eventless transitions may follow the last one."""
     wanted = tuple(label for step in turn for label in step.transitions)
     if outcome.taken[: len(wanted)] == wanted:

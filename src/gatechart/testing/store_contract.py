@@ -46,7 +46,7 @@ LARGE = "x" * 1_000_000
 
 
 @dataclass(frozen=True)
-class Wish:
+class UnknownEffect:
     """An effect or a unit that no store knows."""
 
     text: str
@@ -82,11 +82,11 @@ class StoreContract(
         """An unknown effect raises an error and is never dropped silently. So does an unknown unit."""
         first = started("a")
         assert await verdicts(store, first) == [COMMITTED]
-        wishing = replace(going_on(first, "WISHED"), effects=(Wish("a pony"),))  # type: ignore[arg-type]
-        for unknown in (wishing, Wish("a pony")):
-            with pytest.raises(UnknownEffectError, match="'Wish'"):
+        wishing = replace(going_on(first, "WISHED"), effects=(UnknownEffect("a pony"),))  # type: ignore[arg-type]
+        for unknown in (wishing, UnknownEffect("a pony")):
+            with pytest.raises(UnknownEffectError, match="'UnknownEffect'"):
                 await store.commit([started("b"), unknown])  # type: ignore[list-item]
-            with pytest.raises(UnknownEffectError, match="'Wish'"):
+            with pytest.raises(UnknownEffectError, match="'UnknownEffect'"):
                 await store.commit([unknown])  # type: ignore[list-item]
         assert await store.load("a") == first.snapshot
         await assert_unknown(store, "b", "b-1")

@@ -8,7 +8,7 @@ from gatechart.handoff.fallbacks import told_of_nobody
 from gatechart.handoff.packet import HandoffPacket
 from gatechart.handoff.reading import PacketMigration
 from gatechart.selection.explaining import explanation_json
-from gatechart.turn.handoff_acceptance import Rejection, Void, readable, rejection, withdrawn
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void, readable, rejection, withdrawn
 from gatechart.turn.handoff_offers import new_id, record_of, source_of
 from gatechart.turn.handoff_turns import unmoved
 from gatechart.values.agents import Event, Snapshot, Status
@@ -31,7 +31,7 @@ def asks_for_choice(mail: Mail | Event, agent_id: str) -> bool:
 
 def undecided(
     previous: Snapshot, event: Event, migrations: Sequence[PacketMigration]
-) -> HandoffPacket | Rejection | Void:
+) -> HandoffPacket | RejectedOffer | Void:
     """Return the packet whose target is to be chosen now; a rejection if it is unreadable or expired.
 
     For a withdrawn handoff, return Void: the agent's mail contains the withdrawal next.
@@ -39,7 +39,7 @@ def undecided(
     if _awaiting_choice(previous, event) is None:
         return Void()
     packet = readable(event, migrations)
-    if isinstance(packet, Rejection):
+    if isinstance(packet, RejectedOffer):
         return _from_choosing(packet)
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id, HandoffStatus.CHOOSING)
@@ -48,7 +48,7 @@ def undecided(
 
 def take_choice(
     previous: Snapshot, event: Event, packet: HandoffPacket, choice: Choice
-) -> TurnRecord | Rejection | Void:
+) -> TurnRecord | RejectedOffer | Void:
     """Offer the work to the chosen target, and store the explanation. If nothing matched, reject the handoff.
 
     packet: as `undecided` returned it for this snapshot.
@@ -75,16 +75,16 @@ def _choice_notice(choice: Choice, handoff: str) -> tuple[Send, ...]:
     return (Send(f"{ENTRY_AGENT}{choice.candidate.id}", CHOSEN, choice.noted, f"chosen:{handoff}"),)
 
 
-def unmatched(packet: HandoffPacket, details: str, choice: Payload | None = None) -> Rejection:
+def unmatched(packet: HandoffPacket, details: str, choice: Payload | None = None) -> RejectedOffer:
     """Reject a handoff that no candidate matched. choice: the explanation as JSON values."""
     unaddressed = _from_choosing(rejection(packet, Obstacle.NO_MATCH, details))
     return replaced(unaddressed, settle=replaced(unaddressed.settle, choice=choice))
 
 
-def unchosen(event: Event, migrations: Sequence[PacketMigration], details: str) -> Rejection:
+def unchosen(event: Event, migrations: Sequence[PacketMigration], details: str) -> RejectedOffer:
     """Reject a handoff whose target could not be chosen, because every attempt at it failed."""
     packet = readable(event, migrations)
-    return _from_choosing(packet) if isinstance(packet, Rejection) else unmatched(packet, details)
+    return _from_choosing(packet) if isinstance(packet, RejectedOffer) else unmatched(packet, details)
 
 
 def _awaiting_choice(previous: Snapshot, event: Event) -> OpenHandoff | None:
@@ -95,7 +95,7 @@ def _awaiting_choice(previous: Snapshot, event: Event) -> OpenHandoff | None:
     return next((handoff for handoff in known if handoff.is_choosing and handoff.states), None)
 
 
-def _from_choosing(given: Rejection) -> Rejection:
+def _from_choosing(given: RejectedOffer) -> RejectedOffer:
     return replaced(given, settle=replaced(given.settle, before=HandoffStatus.CHOOSING))
 
 

@@ -18,7 +18,7 @@ _TALK_CUT: Final = "what models said out of their conversations"
 
 
 @value
-class Cut:
+class ConversationCut:
     """The result of a cut."""
 
     how: str  # description for the history
@@ -28,7 +28,7 @@ class Cut:
     calls: CallsMade  # calls made in the block
 
 
-async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Cut | str:
+async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> ConversationCut | str:
     """Return the cut for an escape, or why it is not possible. go_back: loads the agent as of a version."""
     calls, talk = _talk(scene, way)
     if isinstance(talk, str):
@@ -45,7 +45,7 @@ async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Cut | str:
     if talk is not None and not entries:  # models read a summary in the context from there
         talk = replaced(talk, summary=way.summary)
     how = f"leaves {', and '.join(filter(None, parts))}"
-    return Cut(how, entries, compact_json(now) if entries else text, talk, calls)
+    return ConversationCut(how, entries, compact_json(now) if entries else text, talk, calls)
 
 
 def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]:

@@ -48,10 +48,10 @@ from gatechart.values.escapes import (
     CutBlock,
     EnterAt,
     Escapes,
-    Finding,
     GoBack,
     NoWay,
     SendAlert,
+    SignalFinding,
     SwitchTo,
     TakeTransition,
     TellModel,
@@ -210,7 +210,7 @@ class _Attempt:
         return _with_escapes(turn, without_way(before.trail.escapes, finding))
 
     @property
-    def _alerted(self) -> Finding:
+    def _alerted(self) -> SignalFinding:
         """The finding with alerting strategies marked as tried, for turns that do not record the attempt."""
         finding = self.scene.finding
         return replaced(finding, tried=tuple(dict.fromkeys((*finding.tried, *self._alerting))))

@@ -44,7 +44,7 @@ from gatechart.values.names import WITHDRAWN, AgentId, Payload
 
 
 @value
-class Rejection:
+class RejectedOffer:
     """A rejected offer: the answer to the source agent, and the change of the handoff."""
 
     settle: ChangeHandoff
@@ -58,17 +58,17 @@ class Void:
     """Mail about a handoff that no longer changes anything."""
 
 
-def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> Rejection:
+def rejection(packet: HandoffPacket, obstacle: Obstacle, details: str) -> RejectedOffer:
     """Reject an offer."""
     reason = text(details)
     settle = ChangeHandoff(
         packet.handoff_id, HandoffStatus.PENDING, HandoffStatus.REJECTED, f"{obstacle.value}: {reason}"
     )
     payload = answer_payload(packet, HandoffStatus.REJECTED, reason, obstacle, is_choosing=awaits_choice(packet))
-    return Rejection(settle, REJECTED, payload, packet.source_agent)
+    return RejectedOffer(settle, REJECTED, payload, packet.source_agent)
 
 
-def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatus.PENDING) -> Rejection:
+def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatus.PENDING) -> RejectedOffer:
     """Reject an offer that was withdrawn before it was accepted.
 
     late: the id of an offer that arrived after its deadline. before: the status of the handoff until now.
@@ -80,10 +80,10 @@ def withdrawn(event: Event, late: str = "", before: HandoffStatus = HandoffStatu
     handoff = late or event.payload["handoff"]
     payload = {"handoff": handoff, "status": after.value, "details": details}
     settle = ChangeHandoff(handoff, before, after, details)
-    return Rejection(settle, EXPIRED if is_late else FAILED, payload, event.sender or "")
+    return RejectedOffer(settle, EXPIRED if is_late else FAILED, payload, event.sender or "")
 
 
-def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | Rejection:
+def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPacket | RejectedOffer:
     """Read the packet of an offer. Return a rejection that keeps the original data if the packet is unreadable.
 
     The handoff's id and its sender are taken from the mail, because a migration may have lost them.
@@ -98,20 +98,20 @@ def readable(event: Event, migrations: Sequence[PacketMigration]) -> HandoffPack
         return rejection(kept, Obstacle.UNREADABLE, str(error))
 
 
-def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> Rejection:
+def rejected(event: Event, migrations: Sequence[PacketMigration], obstacle: Obstacle, details: str) -> RejectedOffer:
     """Reject an offer: for this obstacle, or because its packet is unreadable."""
     packet = readable(event, migrations)
-    return packet if isinstance(packet, Rejection) else rejection(packet, obstacle, details)
+    return packet if isinstance(packet, RejectedOffer) else rejection(packet, obstacle, details)
 
 
 async def begin_with_offer(
     graph: AnyGraph, agent_id: AgentId, event: Event, packet: HandoffPacket, services: Any = None
-) -> TurnRecord | Rejection:
+) -> TurnRecord | RejectedOffer:
     """Start an agent with the first turn that accepts an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
     upgraded = _upgraded(event, packet)
     context = _context_or_rejection(graph, packet, event, upgraded, agent_id)
-    if isinstance(context, Rejection):
+    if isinstance(context, RejectedOffer):
         return context
     entry = graph.entry_points[packet.entry_point]
     accepted = _accepted_handoff(packet, 1, event.time)
@@ -129,17 +129,17 @@ async def take_offer(
     event: Event,
     services: Any,
     migrations: Sequence[PacketMigration],
-) -> TurnRecord | Rejection:
+) -> TurnRecord | RejectedOffer:
     """Let an existing agent accept or reject an offer. Raises what `take_turn` raises."""
     started = perf_counter_ns()
     packet = readable(event, migrations)
-    if isinstance(packet, Rejection):
+    if isinstance(packet, RejectedOffer):
         return packet
     if previous.status is not Status.ACTIVE:
         return rejection(packet, Obstacle.ENDED, f"it is {previous.status.value}")
     upgraded = _upgraded(event, packet)
     context = _context_or_rejection(graph, packet, event, upgraded, previous)
-    if isinstance(context, Rejection):
+    if isinstance(context, RejectedOffer):
         return context
     entry = graph.entry_points[packet.entry_point]
     accepted = _accepted_handoff(packet, previous.version + 1, event.time)
@@ -158,7 +158,7 @@ async def take_offer(
 
 async def take_withdrawal(
     graph: AnyGraph, previous: Snapshot, event: Event, services: Any, dead: Mail | None
-) -> TurnRecord | Rejection | Void:
+) -> TurnRecord | RejectedOffer | Void:
     """Handle the withdrawal of an accepted or pending offer. Raises what `take_turn` raises."""
     if event.payload.get("choosing"):
         return _withdraw_choice(previous, event)
@@ -186,7 +186,7 @@ async def take_withdrawal(
     return await reacted(graph, previous, translated, others, (settle, *answers), services, dead=dead)
 
 
-def _withdraw_choice(previous: Snapshot, event: Event) -> TurnRecord | Rejection:
+def _withdraw_choice(previous: Snapshot, event: Event) -> TurnRecord | RejectedOffer:
     """Withdraw an agent's own offer while its target is being chosen.
 
     If the target was chosen meanwhile, the target gets an operator's withdrawal. It observes the deadline itself.
@@ -200,7 +200,7 @@ def _withdraw_choice(previous: Snapshot, event: Event) -> TurnRecord | Rejection
 
 def _context_or_rejection(
     graph: AnyGraph, packet: HandoffPacket, event: Event, upgraded: Event, previous: Snapshot | AgentId
-) -> AgentContext | Rejection:
+) -> AgentContext | RejectedOffer:
     """Return the context for the turn that accepts the packet.
 
     upgraded: the event as guards see it. previous: the agent's snapshot, or the id of an agent yet to be created.
@@ -229,7 +229,7 @@ def _upgraded(event: Event, packet: HandoffPacket) -> Event:
     return replaced(event, payload=packet.model_dump(mode="json"))
 
 
-def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event, new_id: AgentId | None) -> Rejection | None:
+def _objection(graph: AnyGraph, packet: HandoffPacket, event: Event, new_id: AgentId | None) -> RejectedOffer | None:
     """Return a rejection if the graph cannot accept the packet. new_id: the id of an agent yet to be created."""
     if packet.deadline is not None and packet.deadline <= event.time:
         return withdrawn(event, packet.handoff_id)

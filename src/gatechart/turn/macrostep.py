@@ -12,7 +12,7 @@ from typing import Any
 from gatechart.context import AgentContext
 from gatechart.errors.event import MicrostepLimitError, PayloadError
 from gatechart.errors.failures import is_failure
-from gatechart.graph.callables import Ask, Step
+from gatechart.graph.callables import ActionCall, Ask
 from gatechart.graph.compile import Edge
 from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.conversation import ConversationContext
@@ -300,7 +300,7 @@ class Macrostep:
         self.left += [state for state in plan.left if state not in passed]
         self.attended = [state for state in self.attended if state not in passed] + list(plan.attended)
 
-    def _note_action(self, step: Step, block: Block, error: BaseException) -> None:
+    def _note_action(self, step: ActionCall, block: Block, error: BaseException) -> None:
         self._raised.append(Failure(step.name, block.place, self.event, error, undoes=True).raised())
 
     def _raise_done(self, done: Done) -> None:
@@ -315,7 +315,7 @@ class Macrostep:
             payload = {}
         self.turn.raise_event(done.event, payload)
 
-    def _data(self, data: Step) -> Any:
+    def _data(self, data: ActionCall) -> Any:
         """Return the output of a final state; like actions, its function may take the turn."""
         return data.function(self.context, self.event, *([self.turn] if data.takes_turn else []))
 

@@ -19,7 +19,7 @@ from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.fallbacks import longest_wait_s
 from gatechart.handoff.reading import PacketMigration
 from gatechart.kernel.select import defers, passes_over
-from gatechart.turn.handoff_acceptance import Rejection, Void, take_offer, take_withdrawal
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void, take_offer, take_withdrawal
 from gatechart.turn.handoff_offers import ANSWERS
 from gatechart.turn.handoff_replies import take_answer
 from gatechart.turn.handoff_turns import NOTED, is_noted, reacted
@@ -152,7 +152,7 @@ async def take_mail(
     migrations: Sequence[PacketMigration] = (),
     *,
     dead: Mail | None = None,
-) -> TurnRecord | Outcome | Rejection | Void:
+) -> TurnRecord | Outcome | RejectedOffer | Void:
     """Process an event that arrived as mail. Raises what `take_turn` raises.
 
     dead: the mail if the chart failed to handle it; an answer or a withdrawal is then recorded without the chart.

@@ -9,7 +9,7 @@ from gatechart.graph.graph import AnyGraph
 from gatechart.handoff.reading import PacketMigration
 from gatechart.turn.arguments import fit_payload
 from gatechart.turn.choices import asks_for_choice
-from gatechart.turn.handoff_acceptance import Rejection, Void, begin_with_offer, readable
+from gatechart.turn.handoff_acceptance import RejectedOffer, Void, begin_with_offer, readable
 from gatechart.turn.handoff_offers import ACCEPTED, ANSWERS, CANCELLED
 from gatechart.turn.handoff_turns import reacted, unmoved
 from gatechart.turn.mail import take_mail
@@ -28,7 +28,7 @@ async def replay_turn(
     agent_id: AgentId,
     services: Any,
     migrations: Sequence[PacketMigration],
-) -> TurnRecord | Outcome | Rejection | Void:
+) -> TurnRecord | Outcome | RejectedOffer | Void:
     """Replay the turn of a recorded event, with the recorded time, ids and random numbers.
 
     before: None for the turn that started the agent. Raises what `begin` and `take_mail` raise.
@@ -48,10 +48,10 @@ async def replay_turn(
 
 async def _first_turn(
     graph: AnyGraph, event: Event, agent_id: AgentId, services: Any, migrations: Sequence[PacketMigration]
-) -> TurnRecord | Rejection:
+) -> TurnRecord | RejectedOffer:
     if event.name.startswith(OFFERED):
         packet = readable(event, migrations)
-        if isinstance(packet, Rejection):
+        if isinstance(packet, RejectedOffer):
             return packet
         return await begin_with_offer(graph, agent_id, event, packet, services)
     entry = graph.entry_point(event.name.removeprefix(STARTED))

@@ -16,7 +16,7 @@ _LARGEST: Final = 4  # maximum bytes of a character
 
 
 @value
-class Bounds:
+class TrailBounds:
     """Limits of a trail's text."""
 
     states: int  # moves that are kept
@@ -26,13 +26,13 @@ class Bounds:
     surely_short: int  # characters that cannot exceed `most_bytes`, whatever they are
 
 
-def bounds_of(terms: Signals) -> Bounds:
+def bounds_of(terms: Signals) -> TrailBounds:
     """Return the bounds of a trail's text under these terms."""
     most_appended = (terms.states + terms.calls) // _PARTS
-    return Bounds(terms.states, terms.calls, terms.most_bytes, most_appended, terms.most_bytes // _LARGEST)
+    return TrailBounds(terms.states, terms.calls, terms.most_bytes, most_appended, terms.most_bytes // _LARGEST)
 
 
-def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, int]:
+def grown(trail: Trail, added: str, count: int, bounds: TrailBounds) -> tuple[str, int]:
     r"""Append lines to the text of a trail. Return the text, and the number of lines appended since its last cut.
 
     added: the lines, each with its end. count: number of lines.
@@ -52,7 +52,7 @@ def grown(trail: Trail, added: str, count: int, bounds: Bounds) -> tuple[str, in
     return text, appended
 
 
-def _cut(text: str, bounds: Bounds) -> str:
+def _cut(text: str, bounds: TrailBounds) -> str:
     """Return the newest lines: the moves and calls to keep, in at most three quarters of the bytes allowed.
 
     A quarter stays free, so that the next turns do not cut again.
@@ -69,7 +69,7 @@ def _cut(text: str, bounds: Bounds) -> str:
     return _joined(kept[len(kept) - sum(size <= most for size in sizes) :])
 
 
-def _newest_of_each_kind(text: str, bounds: Bounds) -> str:
+def _newest_of_each_kind(text: str, bounds: TrailBounds) -> str:
     remaining = {"c": bounds.calls}
     kept = []
     for line in reversed(_lines(text)):

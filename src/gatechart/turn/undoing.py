@@ -11,7 +11,7 @@ from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.macrostep import Macrostep
 from gatechart.values.agents import Event
 from gatechart.values.effects import Send
-from gatechart.values.escapes import ESCAPE_DUE, EnterAt, Escapes, Finding, GoBack
+from gatechart.values.escapes import ESCAPE_DUE, EnterAt, Escapes, GoBack, SignalFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.frozen import replaced
 from gatechart.values.handoffs import Reason
@@ -87,9 +87,9 @@ def _skip_strategy(escapes: Escapes, then: Payload) -> Escapes:
     return escapes.with_finding(replaced(finding, tried=tuple(tried), is_due=False))
 
 
-def _finding(escapes: Escapes, then: Payload) -> Finding:
+def _finding(escapes: Escapes, then: Payload) -> SignalFinding:
     known = escapes.finding(then["finding"])
-    return Finding(then["finding"], then["signal"]) if known is None else known
+    return SignalFinding(then["finding"], then["signal"]) if known is None else known
 
 
 def _failure(event: Event, strategy: str) -> FiredSignal | None:

@@ -136,7 +136,7 @@ CONVERSATION: Final = "conversation"
 
 
 @value
-class Report:
+class InvokeReport:
     """A report of an invocation to its agent: progress, or its final result."""
 
     invocation: Invocation
@@ -148,13 +148,13 @@ class Report:
         """Mail that it sends."""
         return self.mail
 
-    def numbered(self, number: int) -> Report:
+    def numbered(self, number: int) -> InvokeReport:
         """Return the same report with this number."""
-        return Report(self.invocation, replaced(self.mail, number=number), self.ends)
+        return InvokeReport(self.invocation, replaced(self.mail, number=number), self.ends)
 
 
 @value
-class Answer:
+class RejectionReport:
     """The rejection of an offer, reported to the agent that made it."""
 
     settle: ChangeHandoff
@@ -167,7 +167,7 @@ class Answer:
         """Mail that it sends."""
         return self.reply
 
-    def numbered(self, number: int) -> Answer:
+    def numbered(self, number: int) -> RejectionReport:
         """Return the same answer with this number."""
         return replaced(self, reply=replaced(self.reply, number=number))
 
@@ -188,10 +188,10 @@ class BreakerChange:
     breaker: BreakerRecord
 
 
-InvocationTask: TypeAlias = StepRecord | JournalRecord | Report
-Telling: TypeAlias = InvocationTask | Answer
+InvocationTask: TypeAlias = StepRecord | JournalRecord | InvokeReport
+Telling: TypeAlias = InvocationTask | RejectionReport
 """Units that can carry mail, under `tells`."""
-StoreTask: TypeAlias = Posting | MailChange | MailEnd | InvocationTask | Answer | ReserveSlot
+StoreTask: TypeAlias = Posting | MailChange | MailEnd | InvocationTask | RejectionReport | ReserveSlot
 Unit: TypeAlias = TurnRecord | StoreTask | BreakerChange
 
 

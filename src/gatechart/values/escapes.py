@@ -54,7 +54,7 @@ class Tried:
 
 
 @value
-class Finding:
+class SignalFinding:
     """An unresolved finding of a signal. It ends when the agent makes progress."""
 
     number: int  # from 1, per agent
@@ -111,7 +111,7 @@ class Escapes:
 
     count: int = 0  # attempts so far
     findings: int = 0  # findings so far
-    open: tuple[Finding, ...] = ()
+    open: tuple[SignalFinding, ...] = ()
     tried: tuple[Tried, ...] = ()  # at most MOST_TRIED, with the newest of each strategy, oldest first
     turns_left: int = 0  # turns until the newest attempt counts as NOTHING
     day: str = ""  # date of the newest attempt, in UTC
@@ -138,11 +138,11 @@ class Escapes:
         """The newest attempt."""
         return self.tried[-1] if self.tried else None
 
-    def finding(self, number: int) -> Finding | None:
+    def finding(self, number: int) -> SignalFinding | None:
         """Return the open finding with this number; None if there is none."""
         return next((finding for finding in self.open if finding.number == number), None)
 
-    def with_finding(self, changed: Finding) -> Escapes:
+    def with_finding(self, changed: SignalFinding) -> Escapes:
         """Return the record with this finding in place of the one of the same signal."""
         others = tuple(finding for finding in self.open if finding.signal != changed.signal)
         return replaced(self, open=(*others, changed), findings=max(self.findings, changed.number))

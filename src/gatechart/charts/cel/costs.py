@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 from gatechart.charts.cel.syntax import (
     Call,
     Comprehension,
+    ExpressionPart,
     Has,
     Index,
     ListOf,
     Literal,
     MapOf,
     Name,
-    Node,
     Operation,
     Select,
     walk,
@@ -83,14 +83,14 @@ class Extent:
 Scope = Mapping[str, Extent]
 
 
-def has_cost(node: Node) -> bool:
+def has_cost(node: ExpressionPart) -> bool:
     """Return whether an expression has loops or joins, whose cost depends on the data."""
     return any(
         isinstance(part, Comprehension) or (isinstance(part, Operation) and part.operator == "+") for part in walk(node)
     )
 
 
-def steps_of(node: Node, data: Mapping[str, Any]) -> int:
+def steps_of(node: ExpressionPart, data: Mapping[str, Any]) -> int:
     """Return the most steps of an evaluation over JSON values."""
     return _Estimate(data).extent(node, {}).steps
 
@@ -135,7 +135,7 @@ class _Estimate:
         self._data = data
         self._measured: dict[int, Bound] = {}  # by identity of the JSON value
 
-    def extent(self, node: Node, scope: Scope) -> Extent:
+    def extent(self, node: ExpressionPart, scope: Scope) -> Extent:
         """Return the extent of a node. scope: extents of the variables that comprehensions bind."""
         return self._EXTENTS[node.__class__](self, node, scope)
 
@@ -169,7 +169,7 @@ class _Estimate:
     def _operation(self, node: Operation, scope: Scope) -> Extent:
         return _operation(node.operator, self._all(node.operands, scope))
 
-    def _all(self, nodes: Iterable[Node], scope: Scope) -> list[Extent]:
+    def _all(self, nodes: Iterable[ExpressionPart], scope: Scope) -> list[Extent]:
         return [self.extent(node, scope) for node in nodes]
 
     def _known(self, value: Any, steps: int) -> Extent:
@@ -203,7 +203,7 @@ class _Estimate:
                 return Extent(steps, lambda: _repeated(bodies[-1].bound, rounds), length=rounds)
         return Extent(steps)
 
-    _EXTENTS: ClassVar[dict[type[Node], Callable[..., Extent]]] = {
+    _EXTENTS: ClassVar[dict[type[ExpressionPart], Callable[..., Extent]]] = {
         Literal: _literal,
         Name: _name,
         Select: _select,

@@ -9,7 +9,18 @@ from gatechart.charts.cel.costs import has_cost, repeated, steps_of
 from gatechart.charts.cel.functions import FUNCTIONS
 from gatechart.charts.cel.parser import parsed
 from gatechart.charts.cel.program import Program
-from gatechart.charts.cel.syntax import Call, Comprehension, Has, Index, Literal, Name, Node, Select, children, walk
+from gatechart.charts.cel.syntax import (
+    Call,
+    Comprehension,
+    ExpressionPart,
+    Has,
+    Index,
+    Literal,
+    Name,
+    Select,
+    children,
+    walk,
+)
 from gatechart.charts.cel.types import VARIABLES, problems, result_kinds, shown_kinds
 from gatechart.charts.cel.values import DURATION, TIMESTAMP, TYPE_NAMES
 from gatechart.context import AgentContext
@@ -136,7 +147,7 @@ def _faults(guard: Cel, *, is_guard: bool) -> Iterator[Fault]:
     yield from _result_faults(guard.syntax, is_guard=is_guard)
 
 
-def _pattern_faults(expression: str, nodes: tuple[Node, ...]) -> Iterator[Fault]:
+def _pattern_faults(expression: str, nodes: tuple[ExpressionPart, ...]) -> Iterator[Fault]:
     """Yield the faults of patterns. Their cost depends on their text, so the chart must write it."""
     for node in nodes:
         if not (isinstance(node, Call) and node.function == "matches" and node.arguments):
@@ -151,7 +162,7 @@ def _pattern_faults(expression: str, nodes: tuple[Node, ...]) -> Iterator[Fault]
             yield Fault("", problem, "write a function, and name it")
 
 
-def _result_faults(node: Node, *, is_guard: bool) -> Iterator[Fault]:
+def _result_faults(node: ExpressionPart, *, is_guard: bool) -> Iterator[Fault]:
     kinds = result_kinds(node)
     shown = f"its value is of type {shown_kinds(kinds)}"
     if is_guard and "bool" not in kinds:
@@ -160,7 +171,7 @@ def _result_faults(node: Node, *, is_guard: bool) -> Iterator[Fault]:
         yield Fault("", f"{shown}, which JSON does not have", "use string()")
 
 
-def _free_names(node: Node, bound: frozenset[str]) -> Iterator[str]:
+def _free_names(node: ExpressionPart, bound: frozenset[str]) -> Iterator[str]:
     """Yield the names of variables that the expression does not bind itself."""
     match node:
         case Name(name=name):
@@ -177,7 +188,7 @@ def _free_names(node: Node, bound: frozenset[str]) -> Iterator[str]:
                 yield from _free_names(child, bound)
 
 
-def _context_fields(nodes: tuple[Node, ...]) -> Iterator[str]:
+def _context_fields(nodes: tuple[ExpressionPart, ...]) -> Iterator[str]:
     for node in nodes:
         match node:
             case (
@@ -188,7 +199,7 @@ def _context_fields(nodes: tuple[Node, ...]) -> Iterator[str]:
                 yield field
 
 
-def _reads_payload(nodes: tuple[Node, ...]) -> bool:
+def _reads_payload(nodes: tuple[ExpressionPart, ...]) -> bool:
     """Return whether an expression reads more of the event than its name, id, sender and time."""
     uses = sum(isinstance(node, Name) and node.name == "event" for node in nodes)
     others = 0

@@ -8,13 +8,13 @@ from gatechart.charts.cel.syntax import (
     MACROS,
     Call,
     Comprehension,
+    ExpressionPart,
     Has,
     Index,
     ListOf,
     Literal,
     MapOf,
     Name,
-    Node,
     Operation,
     Select,
     depth,
@@ -39,7 +39,7 @@ _RESERVED: Final = (
 _OTHER_LANGUAGES: Final = {"and": "&&", "or": "||", "is": "==", "not": "!"}
 
 
-def parsed(expression: str) -> Node:
+def parsed(expression: str) -> ExpressionPart:
     """Return the syntax tree of an expression. Raises CelSyntaxError (a ValueError) if it is not CEL."""
     parser = _Parser(expression)
     node = parser.expression()
@@ -66,7 +66,7 @@ class _Parser:
         where = "the end" if token.kind == "end" else repr(token.text)
         return CelSyntaxError(self.text, token.start, f"{problem}, not {where}")
 
-    def expression(self) -> Node:
+    def expression(self) -> ExpressionPart:
         self._nested += 1
         if self._nested > _MAX_NESTED:
             raise CelSyntaxError(self.text, self.token.start, f"it is nested more than {_MAX_NESTED} levels deep")
@@ -78,7 +78,7 @@ class _Parser:
         self._nested -= 1
         return node
 
-    def _binary(self, least: int) -> Node:
+    def _binary(self, least: int) -> ExpressionPart:
         left = self._unary()
         while (strength := self._strength()) >= least:
             operator = self._next().text
@@ -92,7 +92,7 @@ class _Parser:
         is_operator = self.token.kind == "sign" or self.token.text == "in"
         return _STRENGTHS.get(self.token.text, 0) if is_operator else 0
 
-    def _unary(self) -> Node:
+    def _unary(self) -> ExpressionPart:
         first = self.token
         if first.text not in {"!", "-"}:
             return self._member(self._primary())
@@ -108,7 +108,7 @@ class _Parser:
             operand = Operation(first.start, self._end, "!" if first.text == "!" else "negate", (operand,))
         return operand
 
-    def _member(self, node: Node) -> Node:
+    def _member(self, node: ExpressionPart) -> ExpressionPart:
         while True:
             if self._takes("."):
                 name = self._name("the name of a field or function", _KEYWORDS)
@@ -123,7 +123,7 @@ class _Parser:
             else:
                 return node
 
-    def _primary(self) -> Node:
+    def _primary(self) -> ExpressionPart:
         token = self.token
         if token.kind in {"int", "double"}:
             return self._number(None)
@@ -147,7 +147,7 @@ class _Parser:
             return self._call(name, None)
         return Name(name.start, name.end, name.text)
 
-    def _number(self, minus_at: int | None) -> Node:
+    def _number(self, minus_at: int | None) -> ExpressionPart:
         token = self._next()
         try:
             value = number(token, is_negative=minus_at is not None)
@@ -155,16 +155,16 @@ class _Parser:
             raise CelSyntaxError(self.text, token.start, f"{token.text} is out of range: {error}") from None
         return Literal(token.start if minus_at is None else minus_at, token.end, value)
 
-    def _text(self) -> Node:
+    def _text(self) -> ExpressionPart:
         token = self._next()
         try:
             return Literal(token.start, token.end, text_value(token.text))
         except ValueError as error:
             raise CelSyntaxError(self.text, token.start, str(error)) from None
 
-    def _map(self, start: int) -> Node:
-        keys: list[Node] = []
-        values: list[Node] = []
+    def _map(self, start: int) -> ExpressionPart:
+        keys: list[ExpressionPart] = []
+        values: list[ExpressionPart] = []
         while self.token.text != "}" or self.token.kind != "sign":
             keys.append(self.expression())
             self._expect(":")
@@ -174,9 +174,9 @@ class _Parser:
         self._expect("}")
         return MapOf(start, self._end, tuple(keys), tuple(values))
 
-    def _list(self, closing: str) -> tuple[Node, ...]:
+    def _list(self, closing: str) -> tuple[ExpressionPart, ...]:
         """Read the expressions up to the closing bracket, and the bracket. A comma may end a list, but no arguments."""
-        items: list[Node] = []
+        items: list[ExpressionPart] = []
         while not self._takes(closing):
             if items:
                 self._expect(",")
@@ -185,7 +185,7 @@ class _Parser:
             items.append(self.expression())
         return tuple(items)
 
-    def _call(self, name: Token, target: Node | None) -> Node:
+    def _call(self, name: Token, target: ExpressionPart | None) -> ExpressionPart:
         self._next()
         arguments = self._list(")")
         start = name.start if target is None else target.start
@@ -200,7 +200,7 @@ class _Parser:
             return Comprehension(start, self._end, name.text, target, variable.name, tuple(bodies))
         return Call(start, self._end, name.text, target, arguments)
 
-    def _has(self, name: Token, arguments: tuple[Node, ...]) -> Node:
+    def _has(self, name: Token, arguments: tuple[ExpressionPart, ...]) -> ExpressionPart:
         match arguments:
             case (Select(operand=operand, field=field),):
                 return Has(name.start, self._end, operand, field)
@@ -211,7 +211,7 @@ class _Parser:
             raise self.fault(f"expected {what}")
         return self._next()
 
-    def _operation(self, operator: str, *operands: Node) -> Node:
+    def _operation(self, operator: str, *operands: ExpressionPart) -> ExpressionPart:
         return Operation(operands[0].start, operands[-1].end, operator, operands)
 
     def _takes(self, sign: str) -> bool:

@@ -15,13 +15,13 @@ from gatechart.charts.cel.functions import FUNCTIONS
 from gatechart.charts.cel.syntax import (
     Call,
     Comprehension,
+    ExpressionPart,
     Has,
     Index,
     ListOf,
     Literal,
     MapOf,
     Name,
-    Node,
     Operation,
     Select,
     walk,
@@ -55,7 +55,7 @@ _QUALIFIED_TYPES: Final = {name.rpartition(".")[2]: name for name in TYPE_NAMES 
 class Program:
     """An expression that can be evaluated many times, by several threads at once."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionPart) -> None:
         self._slots = 1 + sum(isinstance(part, Comprehension) for part in walk(node))
         self._evaluate = _Builder().build(node, {})
 
@@ -74,7 +74,7 @@ class _Builder:
     def __init__(self) -> None:
         self._used = 1  # slots of the environment
 
-    def build(self, node: Node, scope: Scope) -> Evaluate:
+    def build(self, node: ExpressionPart, scope: Scope) -> Evaluate:
         """Return the function that evaluates a node."""
         return self._BUILDERS[node.__class__](self, node, scope)
 
@@ -104,7 +104,7 @@ class _Builder:
     def _operation(self, node: Operation, scope: Scope) -> Evaluate:
         return _operation(node.operator, self._all(node.operands, scope))
 
-    def _all(self, nodes: Iterable[Node], scope: Scope) -> tuple[Evaluate, ...]:
+    def _all(self, nodes: Iterable[ExpressionPart], scope: Scope) -> tuple[Evaluate, ...]:
         return tuple(self.build(node, scope) for node in nodes)
 
     def _call(self, node: Call, scope: Scope) -> Evaluate:
@@ -126,7 +126,7 @@ class _Builder:
         bodies = self._all(node.bodies, {**scope, node.variable: slot})
         return _MACROS[node.macro](_items(self.build(node.range, scope)), slot, *bodies)
 
-    _BUILDERS: ClassVar[dict[type[Node], Callable[..., Evaluate]]] = {
+    _BUILDERS: ClassVar[dict[type[ExpressionPart], Callable[..., Evaluate]]] = {
         Literal: _literal,
         Name: _name,
         Select: _select,
@@ -167,7 +167,7 @@ def _variable(name: str, scope: Scope) -> Evaluate:
     return evaluate
 
 
-def _qualified_type(node: Node) -> Type | None:
+def _qualified_type(node: ExpressionPart) -> Type | None:
     """Return the type of a name such as `google.protobuf.Timestamp`."""
     match node:
         case Select(operand=Select(operand=Name(name="google"), field="protobuf"), field=field) if (

@@ -14,7 +14,7 @@ MACROS: Final = ("all", "exists", "exists_one", "map", "filter")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ExpressionPart:
     """A part of an expression."""
 
     start: int  # offset of its first character
@@ -22,101 +22,101 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(ExpressionPart):
     """A literal value; see `values` for its type."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(ExpressionPart):
     """A variable or the name of a type."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class Select(ExpressionPart):
     """`operand.field`."""
 
-    operand: Node
+    operand: ExpressionPart
     field: str
 
 
 @dataclass(frozen=True, slots=True)
-class Has(Node):
+class Has(ExpressionPart):
     """`has(operand.field)`."""
 
-    operand: Node
+    operand: ExpressionPart
     field: str
 
 
 @dataclass(frozen=True, slots=True)
-class Index(Node):
+class Index(ExpressionPart):
     """`operand[index]`."""
 
-    operand: Node
-    index: Node
+    operand: ExpressionPart
+    index: ExpressionPart
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(ExpressionPart):
     """`function(arguments)`, or `target.function(arguments)`."""
 
     function: str
-    target: Node | None
-    arguments: tuple[Node, ...]
+    target: ExpressionPart | None
+    arguments: tuple[ExpressionPart, ...]
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
+    def inputs(self) -> tuple[ExpressionPart, ...]:
         """The target, if there is one, followed by the arguments."""
         return self.arguments if self.target is None else (self.target, *self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Comprehension(Node):
+class Comprehension(ExpressionPart):
     """`range.macro(variable, body)`. `map` has a filter before its body if it has two bodies."""
 
     macro: str
-    range: Node
+    range: ExpressionPart
     variable: str
-    bodies: tuple[Node, ...]
+    bodies: tuple[ExpressionPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf(Node):
+class ListOf(ExpressionPart):
     """`[items]`."""
 
-    items: tuple[Node, ...]
+    items: tuple[ExpressionPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MapOf(Node):
+class MapOf(ExpressionPart):
     """`{key: value}`."""
 
-    keys: tuple[Node, ...]
-    values: tuple[Node, ...]
+    keys: tuple[ExpressionPart, ...]
+    values: tuple[ExpressionPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation(Node):
+class Operation(ExpressionPart):
     """An operator with its operands: one for `!` and the negation `-`, three for `?`, several for `&&` and `||`."""
 
     operator: str
-    operands: tuple[Node, ...]
+    operands: tuple[ExpressionPart, ...]
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: ExpressionPart) -> Iterator[ExpressionPart]:
     """Yield the nodes directly below a node, in the order of the expression."""
     for field in fields(node):
         content = getattr(node, field.name)
-        if isinstance(content, Node):
+        if isinstance(content, ExpressionPart):
             yield content
         elif isinstance(content, tuple):
-            yield from (part for part in content if isinstance(part, Node))
+            yield from (part for part in content if isinstance(part, ExpressionPart))
 
 
-def walk(node: Node) -> Iterator[Node]:
+def walk(node: ExpressionPart) -> Iterator[ExpressionPart]:
     """Yield a node and all nodes below it. It does not recurse, so any depth works."""
     waiting = [node]
     while waiting:
@@ -125,7 +125,7 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(reversed(tuple(children(node))))
 
 
-def depth(node: Node) -> int:
+def depth(node: ExpressionPart) -> int:
     """Return the number of nodes on the longest path down."""
     deepest, waiting = 0, [(node, 1)]
     while waiting:

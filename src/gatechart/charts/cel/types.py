@@ -18,13 +18,13 @@ from gatechart.charts.cel.program import ERRORS, Program
 from gatechart.charts.cel.syntax import (
     Call,
     Comprehension,
+    ExpressionPart,
     Has,
     Index,
     ListOf,
     Literal,
     MapOf,
     Name,
-    Node,
     Operation,
     Select,
     walk,
@@ -70,12 +70,12 @@ class Problem:
     remedy: str
 
 
-def result_kinds(node: Node) -> Kinds:
+def result_kinds(node: ExpressionPart) -> Kinds:
     """Return the types that the expression's value can have."""
     return _Checker("").known(node, {}).kinds
 
 
-def problems(expression: str, node: Node) -> Iterator[Problem]:
+def problems(expression: str, node: ExpressionPart) -> Iterator[Problem]:
     """Yield the errors that an expression has for every event.
 
     An expression without variables is evaluated: it is wrong only if it fails. Comprehensions are not evaluated.
@@ -98,7 +98,7 @@ class _Checker:
         self.expression = expression
         self.problems: list[Problem] = []
 
-    def known(self, node: Node, scope: Scope) -> Known:
+    def known(self, node: ExpressionPart, scope: Scope) -> Known:
         """Return the facts about a node. scope: facts about the variables that comprehensions bind."""
         if not isinstance(node, Literal) and _is_constant(node, scope):
             failures = list(self.constant(node))
@@ -107,25 +107,25 @@ class _Checker:
                 return _UNKNOWN
         return self._KNOWN[node.__class__](self, node, scope)
 
-    def constant(self, node: Node) -> Iterator[Problem]:
+    def constant(self, node: ExpressionPart) -> Iterator[Problem]:
         """Yield the error of a constant."""
         try:
             Program(node).execute({})
         except ERRORS as error:
             yield Problem(f"`{self._text(node)}` always fails: {_reason(error)}", "correct the expression")
 
-    def _text(self, node: Node) -> str:
+    def _text(self, node: ExpressionPart) -> str:
         text = " ".join(self.expression[node.start : node.end].split())
         return text if len(text) <= 60 else f"{text[:59]}…"
 
-    def _add(self, node: Node, problem: str, remedy: str) -> None:
+    def _add(self, node: ExpressionPart, problem: str, remedy: str) -> None:
         self.problems.append(Problem(f"`{self._text(node)}` {problem}", remedy))
 
-    def _demand(self, node: Node, given: Known, wanted: Kinds, problem: str) -> None:
+    def _demand(self, node: ExpressionPart, given: Known, wanted: Kinds, problem: str) -> None:
         if not given.kinds & wanted:
             self._add(node, f"always fails: {problem}, not {shown_kinds(given.kinds)}", "correct the expression")
 
-    def _are_data(self, nodes: Iterable[Node], scope: Scope) -> bool:
+    def _are_data(self, nodes: Iterable[ExpressionPart], scope: Scope) -> bool:
         """Return whether all values are JSON in all their parts."""
         given = [self.known(node, scope) for node in nodes]
         return all(part.kinds <= JSON and (part.is_data or not part.kinds & {"list", "map"}) for part in given)
@@ -203,7 +203,7 @@ class _Checker:
         elif node.function.startswith("get"):
             self._try(node, zone_of, literal.value)
 
-    def _try(self, node: Node, function: Any, *arguments: Any) -> None:
+    def _try(self, node: ExpressionPart, function: Any, *arguments: Any) -> None:
         """Add the problem of a call that fails whatever its other arguments."""
         try:
             function(*arguments)
@@ -224,7 +224,7 @@ class _Checker:
             return Known(_LIST, is_data=bodies[-1].is_data)
         return Known(_BOOL)
 
-    def _truth(self, node: Node, given: Known) -> None:
+    def _truth(self, node: ExpressionPart, given: Known) -> None:
         self._demand(node, given, _BOOL, "here it must be true or false")
 
     def _operation(self, node: Operation, scope: Scope) -> Known:
@@ -321,7 +321,7 @@ class _Checker:
                 return f"write {shown_kind(*wanted.kinds)}({self._text(operand)})"
         return "compare or combine values of one type"
 
-    _KNOWN: ClassVar[dict[type[Node], Callable[..., Known]]] = {
+    _KNOWN: ClassVar[dict[type[ExpressionPart], Callable[..., Known]]] = {
         Literal: _literal,
         Name: _name,
         Select: _select,
@@ -345,7 +345,7 @@ def _keys(container: Known) -> Kinds:
     return (keys if "map" in container.kinds else frozenset()) | (NUMBERS if "list" in container.kinds else frozenset())
 
 
-def _is_constant(node: Node, scope: Scope) -> bool:
+def _is_constant(node: ExpressionPart, scope: Scope) -> bool:
     """Return whether a node has neither variables nor comprehensions, which could take long."""
     return not any(
         isinstance(part, Comprehension)

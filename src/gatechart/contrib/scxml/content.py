@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from gatechart.contrib.scxml.expressions import Value
-from gatechart.contrib.scxml.faults import Faults
+from gatechart.contrib.scxml.faults import FaultCollector
 from gatechart.contrib.scxml.scope import (
     ENVELOPE,
     EVENT_STEPS,
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 Step: TypeAlias = Callable[[Scope, Turn], None]  # raises EvaluationError
 
 
-def action_of(element: Element, faults: Faults, chart: str) -> Action[Any] | None:
+def action_of(element: Element, faults: FaultCollector, chart: str) -> Action[Any] | None:
     """Return one action for all content of the element; None if it is empty."""
     steps = _steps(element.children, faults)
     if not steps:
@@ -87,7 +87,7 @@ def raise_error(turn: Turn, error: EvaluationError) -> None:
     turn.raise_event(error.event, {**payload, ENVELOPE: {"sendid": error.sent_id}} if error.sent_id else payload)
 
 
-def _steps(elements: Sequence[Element], faults: Faults) -> tuple[Step, ...]:
+def _steps(elements: Sequence[Element], faults: FaultCollector) -> tuple[Step, ...]:
     return tuple(
         partial(_execute_counted, element, _STEPS[element.name](element, faults))
         for element in elements
@@ -104,7 +104,7 @@ def _execute_counted(element: Element, step: Step, scope: Scope, turn: Turn) -> 
         raise error if error.is_placed else LimitError(f"{element}: {error}", is_placed=True) from error
 
 
-def _raise(element: Element, faults: Faults) -> Step:
+def _raise(element: Element, faults: FaultCollector) -> Step:
     event = element.attributes["event"]
     payload = {ENVELOPE: {"type": "internal"}} if faults.wants_envelope else None
 
@@ -115,7 +115,7 @@ def _raise(element: Element, faults: Faults) -> Step:
     return raise_event
 
 
-def _log(element: Element, faults: Faults) -> Step:
+def _log(element: Element, faults: FaultCollector) -> Step:
     label, value = element.attributes.get("label", ""), faults.expression(element, "expr")
 
     def log(scope: Scope, turn: Turn) -> None:
@@ -125,7 +125,7 @@ def _log(element: Element, faults: Faults) -> Step:
     return log
 
 
-def _assign(element: Element, faults: Faults) -> Step:
+def _assign(element: Element, faults: FaultCollector) -> Step:
     place, value = faults.location(element, "location"), faults.expression(element, "expr")
     constant = constant_of(element, faults)
 
@@ -135,7 +135,7 @@ def _assign(element: Element, faults: Faults) -> Step:
     return assign
 
 
-def _if(element: Element, faults: Faults) -> Step:
+def _if(element: Element, faults: FaultCollector) -> Step:
     branches = [
         (faults.expression(head, "cond"), _steps(body, faults)) for head, body in _branches(element)
     ]  # the condition of <else> is None
@@ -171,7 +171,7 @@ def _holds(condition: Value, scope: Scope, turn: Turn) -> bool:
         return False
 
 
-def _foreach(element: Element, faults: Faults) -> Step:
+def _foreach(element: Element, faults: FaultCollector) -> Step:
     array, item = faults.expression(element, "array"), faults.location(element, "item")
     index = faults.location(element, "index") if "index" in element.attributes else None
     steps = _steps(element.children, faults)
@@ -191,12 +191,12 @@ def _foreach(element: Element, faults: Faults) -> Step:
     return repeat
 
 
-def _cancel(element: Element, faults: Faults) -> Step:
+def _cancel(element: Element, faults: FaultCollector) -> Step:
     sent_id = text_value(element, "sendid", faults)
     return lambda scope, turn: turn.cancel(text_of(sent_id(scope)))
 
 
-_STEPS: Final[dict[str, Callable[[Element, Faults], Step]]] = {
+_STEPS: Final[dict[str, Callable[[Element, FaultCollector], Step]]] = {
     "raise": _raise,
     "log": _log,
     "assign": _assign,

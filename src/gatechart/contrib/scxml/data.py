@@ -18,14 +18,14 @@ from pydantic import create_model
 from gatechart.context import AgentContext
 from gatechart.contrib.scxml.content import raise_error
 from gatechart.contrib.scxml.expressions import Value
-from gatechart.contrib.scxml.faults import Faults
+from gatechart.contrib.scxml.faults import FaultCollector
 from gatechart.contrib.scxml.scope import (
     BOUND,
     SESSION,
-    Budget,
     EvaluationError,
     LimitError,
     Scope,
+    StepBudget,
     asks_for_session,
     scope_in,
 )
@@ -84,7 +84,7 @@ class DataModel:
     on_entry: dict[Element, Action[Any]]  # the first actions of these states
 
 
-def data_model(root: Element, name: str, base: type[AgentContext], faults: Faults) -> DataModel:
+def data_model(root: Element, name: str, base: type[AgentContext], faults: FaultCollector) -> DataModel:
     """Return a context with a field for each variable. Its default is its `expr`, if that can be evaluated now.
 
     Data from the first use of `_sessionid` or `_ioprocessors` on are bound when the agent starts. With
@@ -132,10 +132,10 @@ class _Variables:
     """The variables of a document, while they are collected."""
 
     chart: str
-    faults: Faults
+    faults: FaultCollector
     values: SimpleNamespace = field(default_factory=SimpleNamespace)
     failures: list[str] = field(default_factory=list)
-    budget: Budget = field(default_factory=Budget)  # of all data together
+    budget: StepBudget = field(default_factory=StepBudget)  # of all data together
 
     def define(self, element: Element, variable: str, value: Any) -> None:
         """Add a variable, or a fault if its name is not possible."""

@@ -41,7 +41,7 @@ class ExpressionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ExpressionToken:
     """A token of an expression: its kind, its text, and the value of a literal."""
 
     kind: str  # number, text, name, sign, end
@@ -57,20 +57,20 @@ class Token:
         return repr(self.text) if self.text else "the end"
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[ExpressionToken]:
     """Split a text into tokens, the last one of the kind `end`. Raises ExpressionError.
 
     >>> [token.text for token in tokens_of("x >= 1 && !In('s')")][:5]
     ['x', '>=', '1', '&&', '!']
     """
-    found: list[Token] = []
+    found: list[ExpressionToken] = []
     position = 0
     while not found or found[-1].kind != "end":
         match = _TOKEN.match(text, position)
         if match is None:
             raise ExpressionError(f"{text[position:].strip()[:20]!r} is not understood")
         kind = str(match.lastgroup)
-        found.append(Token(kind, match[kind], _value(kind, match[kind])))
+        found.append(ExpressionToken(kind, match[kind], _value(kind, match[kind])))
         position = match.end()
     return found
 
@@ -119,7 +119,7 @@ def expression(text: str) -> Value:
     >>> expression("x + 1 === 3 && !In('s')")(Scope(SimpleNamespace(x=2)))
     True
     """
-    parser = _Parser(text)
+    parser = _ExpressionParser(text)
     value = parser.ternary()
     parser.expect("end", "")
     return value
@@ -127,7 +127,7 @@ def expression(text: str) -> Value:
 
 def location(text: str) -> Place:
     """Compile the text of a variable, or of a member of one, to a function that assigns it. Raises ExpressionError."""
-    parser = _Parser(text)
+    parser = _ExpressionParser(text)
     root = parser.take()
     if root.is_literal and parser.is_at_end:
         return partial(_refuse_change, root.text)
@@ -161,7 +161,7 @@ def _has_place(holder: Any, key: Any) -> bool:
     return isinstance(holder, list) and key in range(len(holder))
 
 
-class _Parser:
+class _ExpressionParser:
     """A recursive descent parser of one expression."""
 
     def __init__(self, text: str) -> None:
@@ -170,7 +170,7 @@ class _Parser:
         self._depth = 0
         self._heights: dict[int, tuple[int, Value]] = {}  # by identity; keeping the value keeps its identity unique
 
-    def take(self) -> Token:
+    def take(self) -> ExpressionToken:
         """Consume and return the next token."""
         token = self._tokens[self._at]
         self._at += token.kind != "end"
@@ -224,7 +224,7 @@ class _Parser:
         self._depth -= 1
         return value
 
-    def _change(self, first: Token) -> Value:
+    def _change(self, first: ExpressionToken) -> Value:
         """Refuse a change of a variable; a change of a literal fails only when it is evaluated."""
         sign = self.take().text
         if sign != "=" or not first.is_literal or self._tokens[self._at - 2] is not first:

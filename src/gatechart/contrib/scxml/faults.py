@@ -10,7 +10,7 @@ from gatechart.errors.definition import Fault
 _SUBSET = "see gatechart.contrib.scxml.expressions for the syntax"
 
 
-class Faults:
+class FaultCollector:
     """Collects faults. Reading continues after a fault, so that all faults are reported together."""
 
     def __init__(self, root: Element) -> None:

@@ -18,7 +18,7 @@ from gatechart.errors.root import listing
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ElementRule:
     """The attributes and children of an element. Attributes with a `!` are required."""
 
     attributes: str = ""
@@ -29,31 +29,31 @@ class Rule:
 DOES: Final = "raise if log assign send cancel foreach"
 BODY: Final = "state parallel final history datamodel transition onentry onexit"
 RULES: Final = {
-    "scxml": Rule("version initial name datamodel binding", "state parallel final datamodel"),
-    "state": Rule("id initial", f"{BODY} initial"),
-    "parallel": Rule("id", BODY),
-    "final": Rule("id", "onentry onexit donedata"),
-    "history": Rule("id type", "transition"),
-    "initial": Rule("", "transition"),
-    "transition": Rule("event cond target type", DOES, is_executed=True),
-    "onentry": Rule("", DOES, is_executed=True),
-    "onexit": Rule("", DOES, is_executed=True),
-    "donedata": Rule("", "param content"),
-    "datamodel": Rule("", "data"),
-    "data": Rule("id! expr"),
-    "raise": Rule("event!"),
-    "if": Rule("cond!", f"{DOES} elseif else", is_executed=True),
-    "elseif": Rule("cond!"),
-    "else": Rule(),
-    "foreach": Rule("array! item! index", DOES, is_executed=True),
-    "log": Rule("label expr"),
-    "assign": Rule("location! expr"),
-    "send": Rule(
+    "scxml": ElementRule("version initial name datamodel binding", "state parallel final datamodel"),
+    "state": ElementRule("id initial", f"{BODY} initial"),
+    "parallel": ElementRule("id", BODY),
+    "final": ElementRule("id", "onentry onexit donedata"),
+    "history": ElementRule("id type", "transition"),
+    "initial": ElementRule("", "transition"),
+    "transition": ElementRule("event cond target type", DOES, is_executed=True),
+    "onentry": ElementRule("", DOES, is_executed=True),
+    "onexit": ElementRule("", DOES, is_executed=True),
+    "donedata": ElementRule("", "param content"),
+    "datamodel": ElementRule("", "data"),
+    "data": ElementRule("id! expr"),
+    "raise": ElementRule("event!"),
+    "if": ElementRule("cond!", f"{DOES} elseif else", is_executed=True),
+    "elseif": ElementRule("cond!"),
+    "else": ElementRule(),
+    "foreach": ElementRule("array! item! index", DOES, is_executed=True),
+    "log": ElementRule("label expr"),
+    "assign": ElementRule("location! expr"),
+    "send": ElementRule(
         "event eventexpr target targetexpr type typeexpr id idlocation delay delayexpr namelist", "param content"
     ),
-    "cancel": Rule("sendid sendidexpr"),
-    "param": Rule("name! expr location"),
-    "content": Rule("expr"),
+    "cancel": ElementRule("sendid sendidexpr"),
+    "param": ElementRule("name! expr location"),
+    "content": ElementRule("expr"),
 }
 _VALUES: Final = {
     ("scxml", "binding"): ("early", "late"),
@@ -104,7 +104,7 @@ def _faults(element: Element) -> Iterator[Fault]:
         yield from _child_faults(element, rule, child)
 
 
-def _missing(element: Element, rule: Rule) -> Iterator[Fault]:
+def _missing(element: Element, rule: ElementRule) -> Iterator[Fault]:
     for name in rule.attributes.split():
         if name.endswith("!") and name.rstrip("!") not in element.attributes:
             yield Fault(str(element), f"the attribute {name.rstrip('!')!r} is missing", "add it")
@@ -118,7 +118,7 @@ def _missing(element: Element, rule: Rule) -> Iterator[Fault]:
         yield Fault(str(element), "it needs one <transition> to its default target", "give it exactly one")
 
 
-def _child_faults(parent: Element, rule: Rule, child: Element) -> Iterator[Fault]:
+def _child_faults(parent: Element, rule: ElementRule, child: Element) -> Iterator[Fault]:
     is_foreign = child.name.startswith("{") and not child.name.startswith(_TEMPLATE)
     if is_foreign and not rule.is_executed:  # other namespaces' elements are notes of editors
         return

@@ -21,7 +21,7 @@ from gatechart.context import AgentContext
 from gatechart.contrib.errors import NotCarriedError
 from gatechart.contrib.scxml.content import action_of, raise_error, raising
 from gatechart.contrib.scxml.data import DataModel, data_model
-from gatechart.contrib.scxml.faults import Faults
+from gatechart.contrib.scxml.faults import FaultCollector
 from gatechart.contrib.scxml.grammar import grammar_faults
 from gatechart.contrib.scxml.scope import Scope, is_true, scope_in
 from gatechart.contrib.scxml.sending import done_parts
@@ -101,7 +101,7 @@ def _graph(
     root = parse(document)
     _refuse(root, tuple(grammar_faults(root)))
     chart = name or root.attributes.get("name") or "chart"
-    faults = Faults(root)
+    faults = FaultCollector(root)
     model = data_model(root, chart, context or AgentContext, faults)
     reading = _Reading(root, chart, faults, model)
     states = tuple(map(reading.state, root.named(*_STATES)))
@@ -136,7 +136,7 @@ def _refuse(root: Element, faults: tuple[Fault, ...]) -> None:
 class _Reading:
     """The reader of one document."""
 
-    def __init__(self, root: Element, chart: str, faults: Faults, model: DataModel) -> None:
+    def __init__(self, root: Element, chart: str, faults: FaultCollector, model: DataModel) -> None:
         self.transitions: list[Transition[Any]] = []
         self._binders = _binders(root, model)
         self._chart = chart

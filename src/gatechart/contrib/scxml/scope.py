@@ -126,7 +126,7 @@ _SEEN: Final = 10  # values or characters examined in one step
 
 
 @dataclass(slots=True)
-class Budget:
+class StepBudget:
     """The remaining steps, of about a microsecond each."""
 
     left: int = MOST_STEPS
@@ -185,7 +185,7 @@ class Scope:
     event: Event | None = None
     active: frozenset[str] = frozenset()
     chart: str = ""
-    budget: Budget = field(default_factory=Budget)  # shared by all evaluations in this scope
+    budget: StepBudget = field(default_factory=StepBudget)  # shared by all evaluations in this scope
 
     def lookup(self, name: str) -> Any:
         """Return the value of a variable. Raises EvaluationError."""
@@ -217,7 +217,7 @@ class Scope:
 def scope_in(turn: Turn, context: Any, event: Event, chart: str) -> Iterator[Scope]:
     """Open the scope of content in a turn. All content shares one budget: a chart may run a block a thousand times."""
     log = log_of(turn)
-    budget = Budget(max(LEAST_STEPS, MOST_STEPS - log.steps))
+    budget = StepBudget(max(LEAST_STEPS, MOST_STEPS - log.steps))
     before = budget.left
     try:
         yield Scope(context, event, log.active, chart, budget)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
 from gatechart.contrib.scxml.expressions import Place, Value
-from gatechart.contrib.scxml.faults import Faults
+from gatechart.contrib.scxml.faults import FaultCollector
 from gatechart.contrib.scxml.scope import (
     ENVELOPE,
     EVENT_STEPS,
@@ -41,13 +41,13 @@ Parts: TypeAlias = Callable[[Scope], Mapping[str, Any]]  # raises EvaluationErro
 DoneParts: TypeAlias = Callable[[Scope, Callable[[EvaluationError], None]], Mapping[str, Any]]
 
 
-def payload_parts(element: Element, faults: Faults) -> Parts:
+def payload_parts(element: Element, faults: FaultCollector) -> Parts:
     """Compile the payload of the element to a function of a scope."""
     parts = _parts(element, faults)
     return lambda scope: {name: value for part in parts for name, value in part(scope).items()}
 
 
-def done_parts(element: Element, faults: Faults) -> DoneParts:
+def done_parts(element: Element, faults: FaultCollector) -> DoneParts:
     """Compile the payload of `<donedata>`. Failing parts are omitted, and passed to the second argument.
 
     Source: W3C SCXML, https://www.w3.org/TR/scxml/, sections 5.6 and 5.7.
@@ -68,7 +68,7 @@ def done_parts(element: Element, faults: Faults) -> DoneParts:
     return payload
 
 
-def _parts(element: Element, faults: Faults) -> tuple[Parts, ...]:
+def _parts(element: Element, faults: FaultCollector) -> tuple[Parts, ...]:
     """Return one function for `<content>`, or one for each name."""
     params, contents = element.named("param"), element.named("content")
     names = element.attributes.get("namelist", "").split()
@@ -86,7 +86,7 @@ def _field(name: str, value: Value, scope: Scope) -> Mapping[str, Any]:
     return {name: value(scope)}
 
 
-def constant_of(element: Element, faults: Faults) -> Any:
+def constant_of(element: Element, faults: FaultCollector) -> Any:
     """Return the JSON value inside the element, else its text. Adds a fault if it exceeds a limit."""
     try:
         return json_or_text(element.text)
@@ -128,7 +128,7 @@ def _integer(text: str) -> int | float:
     return int(text) if len(text) < _MOST_DIGITS else float(text)
 
 
-def _param(param: Element, faults: Faults) -> Value:
+def _param(param: Element, faults: FaultCollector) -> Value:
     value = faults.expression(param, "expr") or faults.expression(param, "location")
     if value is None:
         faults.add(param, "it has no value", "give it expr= or location=")
@@ -147,12 +147,12 @@ INTERNAL: Final = "#_internal"
 ERROR_COMMUNICATION: Final = "error.communication"
 
 
-def sending(element: Element, faults: Faults) -> Sending:
+def sending(element: Element, faults: FaultCollector) -> SendElement:
     """Compile a `<send>`, and add its faults."""
     attributes = element.attributes
     if attributes.get("target") == INTERNAL and ("delay" in attributes or "delayexpr" in attributes):
         faults.add(element, "an internal event cannot be delayed", "drop target='#_internal', or the delay")
-    return Sending(
+    return SendElement(
         event=text_value(element, "event", faults),
         target=text_value(element, "target", faults),
         kind=text_value(element, "type", faults),
@@ -165,7 +165,7 @@ def sending(element: Element, faults: Faults) -> Sending:
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SendElement:
     """A compiled `<send>`. A call sends the event or raises EvaluationError."""
 
     event: Value
@@ -225,7 +225,7 @@ def _is_internal(target: Any, kind: Any, session: str) -> bool:
     raise EvaluationError(f"{text_of(target)!r} is not a target")
 
 
-def _delay(element: Element, faults: Faults) -> Value:
+def _delay(element: Element, faults: FaultCollector) -> Value:
     text = element.attributes.get("delay", "0s")
     if seconds_of(text) is None:
         faults.add(element, f"delay={shortened(text)!r} is not a duration", "write '500ms' or '1.5s'")
@@ -239,7 +239,7 @@ def _seconds(delay: Any) -> float:
     return seconds
 
 
-def text_value(element: Element, attribute: str, faults: Faults) -> Value:
+def text_value(element: Element, attribute: str, faults: FaultCollector) -> Value:
     """Return a function for an attribute: its text, or the value of the attribute with the suffix `expr`."""
     text = element.attributes.get(attribute, "")
     return faults.expression(element, f"{attribute}expr") or (lambda _: text)

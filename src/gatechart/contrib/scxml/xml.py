@@ -50,7 +50,7 @@ def parse(document: str | bytes | Path) -> Element:
     content = _bytes_of(document) if isinstance(document, Path) else document
     if len(content) > MOST_BYTES:
         _refuse("document", f"it is {len(content)} long", f"keep it under {MOST_BYTES} bytes")
-    building = _Building()
+    building = _TreeBuilder()
     try:
         building.parser.Parse(content, True)
     except expat.ExpatError as error:
@@ -68,7 +68,7 @@ def _bytes_of(path: Path) -> bytes:
         raise NotCarriedError("the document", (fault,)) from error
 
 
-class _Building:
+class _TreeBuilder:
     """Builds the tree during parsing."""
 
     def __init__(self) -> None:

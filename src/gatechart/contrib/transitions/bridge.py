@@ -33,9 +33,9 @@ from transitions.extensions import HierarchicalMachine
 
 from gatechart.context import AgentContext, ContextT
 from gatechart.contrib.errors import AutoTransitionsWarning, NotCarriedError
-from gatechart.contrib.transitions.callbacks import Callbacks, raising
+from gatechart.contrib.transitions.callbacks import MachineCallbacks, raising
 from gatechart.contrib.transitions.machine import (
-    Move,
+    MachineTransition,
     Seat,
     automatic_triggers,
     machine_faults,
@@ -103,7 +103,7 @@ def graph_from(
     ['off --pressed--> on']
     """
     machine = machine_of(machine_or_config)
-    carrying = _Carrying(machine, context, with_automatic=bool(auto_transitions))
+    carrying = _MachineConversion(machine, context, with_automatic=bool(auto_transitions))
     states = tuple(map(carrying.state, carrying.seats))
     transitions = carrying.transitions()
     faults = (*machine_faults(machine, carrying.triggers), *carrying.callbacks.faults)
@@ -124,14 +124,14 @@ def graph_from(
     )
 
 
-class _Carrying:
+class _MachineConversion:
     """The conversion of one machine into a graph."""
 
     def __init__(self, machine: Machine, context: type[AgentContext], *, with_automatic: bool) -> None:
         self.seats = seats_of(machine)
         automatic = automatic_triggers(machine, self.seats)
         self._automatic = {trigger: is_named or with_automatic for trigger, is_named in automatic.items()}
-        self.callbacks = Callbacks(machine, context)
+        self.callbacks = MachineCallbacks(machine, context)
         self._machine = machine
         self._separator = separator_of(machine)
         self._by_name = {seat.name: seat for root in self.seats for seat in root.walk()}
@@ -191,7 +191,7 @@ class _Carrying:
     def _below(self, seat: Seat, child: str) -> str:
         return f"{seat.name}{self._separator}{child}"
 
-    def _faults(self, move: Move) -> Iterator[Fault]:
+    def _faults(self, move: MachineTransition) -> Iterator[Fault]:
         known = tuple(self._by_name)
         for end in (move.source, move.target):
             if end is not None and end not in known:
@@ -205,10 +205,10 @@ class _Carrying:
             problem = "it leads from a parallel state into one of its regions"
             yield Fault(move.place, problem, "let it leave a state of that region")
 
-    def _is_inside(self, move: Move) -> bool:
+    def _is_inside(self, move: MachineTransition) -> bool:
         return move.target is not None and move.target.startswith(move.source + self._separator)
 
-    def _transitions(self, number: int, move: Move) -> Iterator[Transition[Any]]:
+    def _transitions(self, number: int, move: MachineTransition) -> Iterator[Transition[Any]]:
         """Yield the transition and, if it has actions after the entries, the transition that runs them."""
         machine, actions, found = self._machine, self.callbacks.actions, move.transition
         before = actions([*machine.before_state_change, *found.before], f"{move.place}, before")

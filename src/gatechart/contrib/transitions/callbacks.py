@@ -40,7 +40,7 @@ class EventData:
 
 
 @dataclass(frozen=True, slots=True)
-class Callbacks:
+class MachineCallbacks:
     """The callbacks of one machine as guards and actions, with a fault for each callback that cannot be converted."""
 
     machine: Machine

@@ -175,7 +175,7 @@ def _state_faults(seat: Seat) -> Iterator[Fault]:
 
 
 @dataclass(frozen=True)
-class Move:
+class MachineTransition:
     """A transition with the full names of its ends."""
 
     event: str
@@ -196,7 +196,7 @@ class Move:
         return self.target, conditions, tuple(found.prepare), tuple(found.before), tuple(found.after)
 
 
-def moves_of(machine: Machine, seats: Sequence[Seat], automatic: Mapping[str, bool]) -> Iterator[Move]:
+def moves_of(machine: Machine, seats: Sequence[Seat], automatic: Mapping[str, bool]) -> Iterator[MachineTransition]:
     """Yield the transitions, those declared by an inner state for its children before an outer state's.
 
     automatic: the automatic triggers, each with whether it is carried over.
@@ -208,15 +208,15 @@ def moves_of(machine: Machine, seats: Sequence[Seat], automatic: Mapping[str, bo
     yield from _moves(kept, "")
 
 
-def _moves(events: Mapping[str, Any], prefix: str) -> Iterator[Move]:
+def _moves(events: Mapping[str, Any], prefix: str) -> Iterator[MachineTransition]:
     for name, event in events.items():
         for source, transitions in event.transitions.items():
             for found in transitions:
                 target = None if found.dest is None else prefix + found.dest
-                yield Move(name, prefix + source, target, found)
+                yield MachineTransition(name, prefix + source, target, found)
 
 
-def with_wildcards(moves: Sequence[Move], states: Sequence[str]) -> list[Move]:
+def with_wildcards(moves: Sequence[MachineTransition], states: Sequence[str]) -> list[MachineTransition]:
     """Replace equal last transitions of all states of a flat machine for an event by one transition from ANY.
 
     states: all states that can be exited.
@@ -224,7 +224,7 @@ def with_wildcards(moves: Sequence[Move], states: Sequence[str]) -> list[Move]:
     if len(states) < 2:
         return list(moves)
     last = {(move.event, move.source): move for move in moves}
-    found: list[Move] = []
+    found: list[MachineTransition] = []
     for event in dict.fromkeys(move.event for move in moves):
         ends = [last.get((event, state)) for state in states]
         first = ends[0]

@@ -30,7 +30,7 @@ MIGRATES: Final = "migrates"
 HERE: Final = "here"
 
 
-class Taken(StrEnum):
+class ArrivalResult(StrEnum):
     """The result of adopting an agent."""
 
     NEW = "new"  # stored now, asleep
@@ -105,11 +105,11 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
     here.mail = unit.all_full(here.mail)
     is_same = digest_of_agent(here, unit.ids) == digest_of_agent(new, ids)
     if is_same and (here.asleep or here.snapshot is not None):
-        unit.entry.answer = {"taken": Taken.SAME.value}
+        unit.entry.answer = {"taken": ArrivalResult.SAME.value}
         return
     is_taken = here.snapshot is not None and not _gives_way(here)
     if here.origin != argument["origin"] if here.asleep else is_taken:
-        unit.entry.answer = {"taken": Taken.LIVES.value}
+        unit.entry.answer = {"taken": ArrivalResult.LIVES.value}
         return
     if here.snapshot is not None and not here.asleep and unit.config.projects:  # it is replaced, and so is its past
         unit.order("unproject")
@@ -121,7 +121,7 @@ async def adopt(unit: UnitOfWork, argument: Mapping[str, Any]) -> None:
         # The new copy has all the mail of an earlier one; only mail that came here is added to it.
         if not here.asleep or _is_late(here, mail):
             accept(unit, mail, {})
-    unit.entry.answer = {"taken": Taken.NEW.value}
+    unit.entry.answer = {"taken": ArrivalResult.NEW.value}
 
 
 async def awaken(unit: UnitOfWork, _: Mapping[str, Any]) -> None:

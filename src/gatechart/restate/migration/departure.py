@@ -14,7 +14,18 @@ from gatechart.errors.event import UnknownAgentError
 from gatechart.handoff.lifecycle import is_open
 from gatechart.ports import Store
 from gatechart.restate.migration.arrival import digest_of_agent
-from gatechart.restate.state import IDS, SNAPSHOT, STATE, AgentState, Applied, Ids, Turn, UnderWay, digest_of, plain
+from gatechart.restate.state import (
+    IDS,
+    SNAPSHOT,
+    STATE,
+    AgentState,
+    Applied,
+    CommittedTurn,
+    Ids,
+    UnderWay,
+    digest_of,
+    plain,
+)
 from gatechart.stores.sql.export import Departing
 from gatechart.values.agents import Snapshot, without_trail
 from gatechart.values.handoffs import HandoffQuery, HandoffRecord
@@ -71,10 +82,10 @@ def _applied(entry: HistoryEntry) -> Applied:
 
 def as_turns(
     committed: Sequence[tuple[Snapshot, HistoryEntry]], handoffs: Mapping[int, tuple[HandoffRecord, ...]]
-) -> list[Turn]:
+) -> list[CommittedTurn]:
     """Convert turns for the projection. handoffs: the handoffs to send with them, by version."""
     return [
-        Turn(
+        CommittedTurn(
             snapshot,
             entry.event,
             entry.taken,

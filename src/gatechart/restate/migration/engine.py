@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from gatechart.errors.outside import EngineUnreachableError
 from gatechart.restate.ingress import NOTHING, Ingress
-from gatechart.restate.migration.arrival import Taken
+from gatechart.restate.migration.arrival import ArrivalResult
 from gatechart.restate.migration.departure import Luggage
 from gatechart.restate.process_breakers import RECORD
-from gatechart.restate.state import TURNS, Turn, plain
+from gatechart.restate.state import TURNS, CommittedTurn, plain
 from gatechart.restate.terms import Names
 from gatechart.values.breakers import BreakerRecord
 from gatechart.values.names import AgentId
@@ -62,10 +62,10 @@ class Engine:
         summary: Mapping[str, Any] | None = await self._ask(self._names.agent, "standing", agent_id, reads=True)
         return summary
 
-    async def adopt(self, luggage: Luggage, origin: str) -> Taken:
+    async def adopt(self, luggage: Luggage, origin: str) -> ArrivalResult:
         """Have the engine store an agent, asleep. origin: its source database."""
         argument = luggage.told() | {"origin": origin}
-        return Taken((await self._ask(self._names.agent, "adopt", luggage.agent_id, argument))["taken"])
+        return ArrivalResult((await self._ask(self._names.agent, "adopt", luggage.agent_id, argument))["taken"])
 
     async def awaken(self, agent_id: AgentId) -> bool:
         """Awaken an agent; return whether it was asleep."""
@@ -79,7 +79,7 @@ class Engine:
         """Have the engine store a circuit breaker, unless it has been used there."""
         await self._ask(self._names.breakers, "adopt", breaker.name, RECORD.dump_python(breaker, mode="json"))
 
-    async def bring(self, agent_id: AgentId, turns: Sequence[Turn]) -> int:
+    async def bring(self, agent_id: AgentId, turns: Sequence[CommittedTurn]) -> int:
         """Write turns into the projection; return its newest version afterwards."""
         argument = {"turns": plain(TURNS, list(turns))}
         return int(await self._ask(self._names.projection, "bring", agent_id, argument))

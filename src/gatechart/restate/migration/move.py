@@ -16,11 +16,11 @@ from functools import partial
 from typing import Final
 
 from gatechart.errors.outside import MoveError, StoreMovedError
-from gatechart.restate.migration.arrival import HERE, NOWHERE, Taken
+from gatechart.restate.migration.arrival import HERE, NOWHERE, ArrivalResult
 from gatechart.restate.migration.departure import PAGE_BYTES, Luggage, as_turns, handoffs_of, packed, past_of
 from gatechart.restate.migration.engine import ArrivalTerms, Engine
-from gatechart.restate.migration.report import Digest, Moved, Tell
-from gatechart.restate.state import TURN, Turn
+from gatechart.restate.migration.report import Digest, MoveReport, Tell
+from gatechart.restate.state import TURN, CommittedTurn
 from gatechart.stores.opening import open_departing, open_store
 from gatechart.stores.sql.export import (
     agents_of,
@@ -45,7 +45,7 @@ PAGE: Final = 200  # turns read together
 
 async def move_to_engine(
     source: str, to: str, *, tell: Tell, namespace: str = "", turns: int | None = None, dry_run: bool = False
-) -> Moved:
+) -> MoveReport:
     """Move the agents and report the counts. Safe to repeat after any interruption.
 
     source: the database's URL.
@@ -71,11 +71,11 @@ async def move_to_engine(
         return await move.carry_out(await move.check(), turns)
 
 
-def _before(source: str, to: str, before: tuple[str, datetime]) -> Moved:
+def _before(source: str, to: str, before: tuple[str, datetime]) -> MoveReport:
     """Report an earlier move. Raises StoreMovedError if it had another target."""
     if before[0] != to:
         raise StoreMovedError(source, *before)
-    return Moved(source=source, to=to, before=before[1])
+    return MoveReport(source=source, to=to, before=before[1])
 
 
 class _Move:
@@ -91,11 +91,11 @@ class _Move:
         self._origin = located(source).name
         self._was_there: set[AgentId] = set()
 
-    async def check(self) -> Moved:
+    async def check(self) -> MoveReport:
         """Count the data to move. Raises MoveError if any of it cannot be moved."""
         await check_terms(self._store, self._terms, self._fail)
         breakers = len(await self._store.breakers())
-        moved, digest = Moved(source=self._source, to=self._to, breakers=breakers), Digest()
+        moved, digest = MoveReport(source=self._source, to=self._to, breakers=breakers), Digest()
         large: list[AgentId] = []
         living: list[AgentId] = []
         async for page in self._pages("checked"):
@@ -120,7 +120,7 @@ class _Move:
         living = [agent_id for agent_id, _, known in there if known["is_there"] and known["origin"] != self._origin]
         return [agent_id for agent_id in living if agent_id not in self._was_there]
 
-    async def carry_out(self, moved: Moved, turns: int | None) -> Moved:
+    async def carry_out(self, moved: MoveReport, turns: int | None) -> MoveReport:
         """Bring all agents, compare, seal, awaken."""
         await self._adopt()
         pasts = await self._bring(turns)
@@ -136,7 +136,7 @@ class _Move:
         async for page in self._pages("taken there"):
             new = [each for each in page if each.agent_id not in self._was_there]
             results = await asyncio.gather(*(self._engine.adopt(each, self._origin) for each in new))
-            living = [each.agent_id for each, how in zip(new, results, strict=True) if how is Taken.LIVES]
+            living = [each.agent_id for each, how in zip(new, results, strict=True) if how is ArrivalResult.LIVES]
             if living:
                 raise self._fail(*_LIVING, living)
 
@@ -152,9 +152,9 @@ class _Move:
             pasts |= {each.agent_id: past for each, past in zip(born, pasts_of_page, strict=True)}
         return pasts
 
-    async def _compare(self, moved: Moved, pasts: dict[AgentId, Past]) -> None:
+    async def _compare(self, moved: MoveReport, pasts: dict[AgentId, Past]) -> None:
         """Raise MoveError if the engine's copy differs from the database, both read again."""
-        seen, digest = Moved(source=self._source, to=self._to), Digest()
+        seen, digest = MoveReport(source=self._source, to=self._to), Digest()
         differing: list[AgentId] = []
         async for page in self._pages("compared"):
             standing = await asyncio.gather(*(self._engine.standing(each.agent_id) for each in page))
@@ -183,7 +183,7 @@ class _Move:
         here = await past_of(self._store, each.agent_id, after)
         return dict(await self._engine.brought(each.agent_id, after)) == here
 
-    async def awaken(self) -> Moved:
+    async def awaken(self) -> MoveReport:
         """Awaken all agents that are asleep there.
 
         Their slots are reserved, and circuit breakers have the state that they had here, before any agent runs.
@@ -195,7 +195,7 @@ class _Move:
         awakened = 0
         async for page in self._pages("awakened"):
             awakened += sum(await asyncio.gather(*(self._engine.awaken(each.agent_id) for each in page)))
-        return Moved(source=self._source, to=self._to, awakened=awakened)
+        return MoveReport(source=self._source, to=self._to, awakened=awakened)
 
     async def _pages(self, doing: str) -> AsyncIterator[list[Luggage]]:
         """Yield all agents to move, in pages."""
@@ -227,7 +227,7 @@ _LIVING: Final = (
 )
 
 
-def _with(moved: Moved, each: Luggage) -> Moved:
+def _with(moved: MoveReport, each: Luggage) -> MoveReport:
     """Add an agent to the counts."""
     state, snapshot = each.state, each.state.snapshot
     return replace(
@@ -308,9 +308,9 @@ async def bring_past(store: SqlStore, engine: Engine, each: Luggage, most: int |
     return Past(after, newest - after, after - first + 1)
 
 
-def _parts(turns: Sequence[Turn]) -> list[list[Turn]]:
+def _parts(turns: Sequence[CommittedTurn]) -> list[list[CommittedTurn]]:
     """Split turns into parts of a size suited to messages."""
-    parts: list[list[Turn]] = [[]]
+    parts: list[list[CommittedTurn]] = [[]]
     size = 0
     for turn in turns:
         size += len(TURN.dump_json(turn))

@@ -15,7 +15,7 @@ Tell: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class MoveReport:
     """The result of a move, or of a check. Each number counts items that were compared on both sides."""
 
     source: str

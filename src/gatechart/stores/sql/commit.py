@@ -43,10 +43,10 @@ from gatechart.stores.sql.columns import text_once
 from gatechart.stores.sql.dialects import KEEP_NUMBER, listed
 from gatechart.stores.sql.handoff_rows import DIRECTED, directed_row, handoff_row, state_row
 from gatechart.stores.sql.history_rows import delta_of, history_row
-from gatechart.stores.sql.load import Stored
+from gatechart.stores.sql.load import LoadedRows
 from gatechart.stores.sql.mail_rows import mail_row, new_mail_row
 from gatechart.stores.sql.searchable import FoundValues
-from gatechart.stores.sql.statements import Many, Row, Single, Sparse
+from gatechart.stores.sql.statements import Many, Row, Single, SparseStatement
 from gatechart.stores.sql.tables import (
     WAITS,
     agents,
@@ -65,7 +65,7 @@ from gatechart.values.commits import JournalRecord, StepRecord, TurnRecord, Unit
 from gatechart.values.mail import ActiveInvocation
 from gatechart.values.names import Payload
 
-_Statement: TypeAlias = Many | Sparse
+_Statement: TypeAlias = Many | SparseStatement
 
 _ID: Final[BindParameter[str]] = bindparam("of_id")
 _AGENT: Final[BindParameter[int]] = bindparam("of_agent")
@@ -81,9 +81,9 @@ _IS_TIMER: Final = or_(mail.c.state.is_not(None), mail.c.key.is_not(None))
 _OWN_MAIL: Final = delete(mail).where(mail.c.recipient == _ID, WAITS)
 _OWN_CALLS: Final = delete(invokes).where(invokes.c.agent == _AGENT)  # cascades to their steps
 
-START: Final = Sparse(insert(agents))
-CONTINUE: Final = Sparse(update(agents).where(agents.c.key == _KEY))
-APPEND_HISTORY: Final = Sparse(insert(history))
+START: Final = SparseStatement(insert(agents))
+CONTINUE: Final = SparseStatement(update(agents).where(agents.c.key == _KEY))
+APPEND_HISTORY: Final = SparseStatement(insert(history))
 DELETE_MAIL: Final = Single(delete(mail).where(mail.c.number.in_(listed(int))))
 END_TIMERS: Final = Single(delete(mail).where(mail.c.recipient.in_(listed()), WAITS, _IS_TIMER))
 END_INVOCATIONS_OF: Final = Single(delete(invokes).where(invokes.c.agent.in_(listed(int))))
@@ -97,7 +97,7 @@ UPDATE_MAIL: Final = Many(
     update(mail).where(mail.c.number == _NUMBER),
     [column.name for column in mail.c if column is not mail.c.number],
 )
-INSERT_MAIL: Final = Sparse(insert(mail))
+INSERT_MAIL: Final = SparseStatement(insert(mail))
 FORGET_STEP: Final = Many(delete(steps).where(steps.c.invocation == _INVOCATION, steps.c.name == _NAME))
 RECORD_STEP: Final = Many(insert(steps))
 FORGET_ENTRY: Final = Many(
@@ -158,7 +158,7 @@ def commit_units(
     The connection holds the owner's lock. Other processes write only to `requests` meanwhile.
     searchable: the declared fields, by graph. counts_work: whether to compute the changes of the open work.
     """
-    stored = Stored(connection, units)
+    stored = LoadedRows(connection, units)
     verdicts, operations = apply(units, stored)
     changes = _Changes(stored, FoundValues(searchable) if searchable else None)
     for operation in operations:
@@ -171,7 +171,7 @@ def commit_units(
 class _Changes:
     """Collects the rows of operations, one list for each statement."""
 
-    def __init__(self, stored: Stored, values: FoundValues | None) -> None:
+    def __init__(self, stored: LoadedRows, values: FoundValues | None) -> None:
         self._stored = stored
         self._values = values
         self._text: Callable[[Payload], str] = partial(text_once, {})

@@ -18,14 +18,14 @@ from gatechart.stores.sql.mail_rows import to_shown
 from gatechart.stores.sql.statements import Single
 from gatechart.stores.sql.tables import WAITS, agents, handoffs, history, invokes, journals, mail, places, steps
 from gatechart.values.commits import (
-    Answer,
     BreakerChange,
     InvocationTask,
+    InvokeReport,
     JournalRecord,
     MailChange,
     MailEnd,
     Posting,
-    Report,
+    RejectionReport,
     ReserveSlot,
     StepRecord,
     StoreTask,
@@ -98,7 +98,7 @@ SLOTS_HELD: Final = Single(
 )
 
 
-class Stored:
+class LoadedRows:
     """The stored rows that a batch touches. Fulfils `Loaded`. Other kinds of rows cost no query."""
 
     def __init__(self, connection: Connection, units: Sequence[Unit]) -> None:
@@ -286,9 +286,9 @@ class _Touched:
                 self._add_name(mail.recipient, mail.id)
             case MailEnd(number):
                 self.numbers.append(number)
-            case StepRecord() | JournalRecord() | Report():
+            case StepRecord() | JournalRecord() | InvokeReport():
                 self._add_invocation_task(task)
-            case Answer(change, consumes=number):
+            case RejectionReport(change, consumes=number):
                 self.numbers.append(number)
                 self.handoffs.add(change.handoff)
             case ReserveSlot(handoff_id, graph):
@@ -304,7 +304,7 @@ class _Touched:
             case JournalRecord(invocation, journal, name):
                 self.steps.append((invocation, ""))
                 self.entries.append((invocation.agent_id, journal, name))
-            case Report(invocation):
+            case InvokeReport(invocation):
                 self.steps.append((invocation, ""))
             case _:
                 assert_never(task)

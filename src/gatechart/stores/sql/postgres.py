@@ -21,7 +21,7 @@ from gatechart.stores.sql.postgres_connections import (
     write_errors,
     writing_engine,
 )
-from gatechart.stores.sql.postgres_session import HOLDER, Session, opened_session
+from gatechart.stores.sql.postgres_session import HOLDER, PostgresSession, opened_session
 
 LAST_NUMBER: Final = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM mail_number_seq")
 
@@ -114,7 +114,7 @@ class _ServerHold:
 
     grace_s = 0.5  # the server notices a death with a short delay
 
-    def __init__(self, database: PostgresDatabase, url: URL, reader: Reader, session: Session) -> None:
+    def __init__(self, database: PostgresDatabase, url: URL, reader: Reader, session: PostgresSession) -> None:
         self.reader = reader
         self.writer = session
         self._database = database

@@ -35,7 +35,7 @@ class _Opened(NamedTuple):
     raw: Any  # asyncpg's connection
 
 
-class Session:
+class PostgresSession:
     """A `Writer` that runs transactions one after the other.
 
     The lock belongs to the session, so losing the connection loses the lock. A new connection takes the lock again
@@ -227,9 +227,9 @@ async def _is_over(connection: AsyncConnection, error: BaseException | None = No
 
 
 @asynccontextmanager
-async def opened_session(name: str, engine: AsyncEngine) -> AsyncIterator[Session]:
+async def opened_session(name: str, engine: AsyncEngine) -> AsyncIterator[PostgresSession]:
     """Open a session without a connection. On exit, wait for the running transaction."""
-    session = Session(name, engine)
+    session = PostgresSession(name, engine)
     try:
         yield session
     finally:

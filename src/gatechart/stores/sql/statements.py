@@ -95,7 +95,7 @@ class Many:
             self._compiled[dialect.name](connection, rows)
 
 
-class Sparse:
+class SparseStatement:
     """A statement for rows that contain only the columns to set. Compiled once for each set of columns.
 
     Drivers take as long to bind a NULL as to bind a number, and most columns are NULL in most rows.

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, literal_column, select
 
 from gatechart.stores.held_work import HeldWork, Work, WorkChange, is_work, work_of
 from gatechart.stores.operations import DirectHandoff, FreeSlot, InsertHandoff, Operation, TakeSlot, UpdateHandoff
-from gatechart.stores.sql.load import SLOTS, Stored
+from gatechart.stores.sql.load import SLOTS, LoadedRows
 from gatechart.stores.sql.tables import IS_OPEN, handoffs, places
 
 _ACCEPTED: Final = handoffs.c.status == literal_column("'accepted'")
@@ -28,7 +28,7 @@ def held_work(connection: Connection) -> HeldWork:
     return work
 
 
-def changed_work(connection: Connection, stored: Stored, operations: Sequence[Operation]) -> WorkChange:
+def changed_work(connection: Connection, stored: LoadedRows, operations: Sequence[Operation]) -> WorkChange:
     """Return the changes of the open work by operations. Call it before they are written."""
     offered = [change.handoff for change in operations if isinstance(change, InsertHandoff)]
     aimed = [*offered, *(change.handoff for change in operations if isinstance(change, DirectHandoff))]
