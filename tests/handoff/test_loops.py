@@ -66,7 +66,7 @@ def test_even_with_progress_there_are_hops_that_are_too_many() -> None:
     path = way(*(f"G{number}*" for number in range(MOST_HOPS)))
     assert loop_in(path, "H") == ""
     evidence = loop_in([*path, *way("G")], "H")
-    assert evidence.endswith(": it would be handed on 9 times; the limit is 8")
+    assert evidence.endswith(": the work would be handed on 9 times; the limit is 8")
     assert loop_in(way("A", "B"), "C", most_hops=1)
 
 

@@ -41,7 +41,7 @@ def loop_in(
     graphs = [step.graph for step in path]
     hops = len(path)
     if hops > most_hops:
-        return f"{_drawn(graphs, graph)}: it would be handed on {hops} times; the limit is {most_hops}"
+        return f"{_drawn(graphs, graph)}: the work would be handed on {hops} times; the limit is {most_hops}"
     if graph not in graphs:
         return ""
     last = hops - 1 - graphs[::-1].index(graph)

@@ -75,7 +75,7 @@ def payload_object(config: ServiceConfig) -> VirtualObject:
 
 
 def keep_payload(ctx: ObjectContext, names: Names, number: int, payload: bytes) -> None:
-    """Set the payload of a mail aside, replacing an earlier one."""
+    """Set the payload of a piece of mail aside, replacing an earlier one."""
     ctx.generic_send(names.payloads, "keep", payload, _key(ctx, number))
 
 

@@ -94,7 +94,7 @@ def _is_ours(unit: UnitOfWork, delivery: Mapping[str, Any]) -> bool:
 
 
 def postponed(unit: UnitOfWork, argument: Mapping[str, Any]) -> bool:
-    """Return whether mail was postponed by the engine, because the agent already stores too much.
+    """Return mail to the engine for a while if the agent already stores too much. Return whether that was done.
 
     If the state outgrew a message, no call could change the agent any more, not even to erase it.
     """

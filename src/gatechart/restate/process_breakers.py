@@ -73,7 +73,7 @@ class ProcessBreakers:
         return self._of(name).state
 
     def release(self, send: Send, permit: Permit) -> None:
-        """Return the permit of a trial."""
+        """Give the permit of a trial back to the object."""
         if permit.number:
             send(permit.name, "release", _permit_json(permit))
 

@@ -52,9 +52,7 @@ class ServiceTerms:
     mail_retry: Retry = field(default_factory=lambda: Retry(attempts=5, first_s=1.0, factor=2.0, most_s=60.0))
     inbox: int = 10_000  # limit of mail waiting for or on its way to one agent, without timers; then `post` is refused
     inbox_bytes: int = 8_000_000  # the same in bytes, with the agent's state; also the limit of one turn's mail
-    most_kept_bytes: int = (
-        16_000_000  # limit of an agent's state without large payloads; above it, small mail is postponed
-    )
+    most_kept_bytes: int = 16_000_000  # limit of a state without large payloads; above it, small mail is postponed
     most_bytes: int = 1_000_000  # limit of an agent's snapshot with its last event; a larger turn is undone
     keep_ids: int = 200  # number of an agent's newest event ids that are recognised as repeats
     projection_s: float = 0.5  # how long turns wait to be projected together

@@ -72,7 +72,7 @@ async def _watch(signs: SignsOfLife, watchdog: Watchdog, alerts: Alerts) -> None
         findings = list(found_hosts(await signs.hosts(), watchdog.terms, datetime.now(UTC)))
         for finding in findings:
             if finding.key not in reported:
-                logger.warning("a standby findings that %s", finding.text, extra=finding.document())
+                logger.warning("a standby found that %s", finding.text, extra=finding.document())
                 await _alert(finding, watchdog, alerts)
         reported = {finding.key for finding in findings}
         await asyncio.sleep(watchdog.every_s)
