@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -49,6 +50,7 @@ FIRST: Final = (
         "configuration",
     ),
     *("promises", "comparison", "architecture", "benchmarks"),
+    *("machine", "turns", "stores", "hosting", "features", "faces", "tests", "decisions"),
 )
 """The names of pages that come first in their section; the others follow by name, and the glossary last."""
 
@@ -70,16 +72,28 @@ def lay_out(target: Path, generated: Mapping[str, str]) -> None:
 
 
 def inside(text: str) -> str:
-    """Make links to the drawings, which lie beside docs/, links into the site."""
-    return text.replace("](../diagrams/", "](diagrams/").replace("](../../diagrams/", "](../diagrams/")
+    """Turn links to the drawings, which lie beside docs/, into links inside the site."""
+    return re.sub(r"\]\(\.\./((?:\.\./)*)diagrams/", r"](\1diagrams/", text)
 
 
 def configuration(target: Path) -> str:
-    """Return what build/mkdocs.yml says: where things are, and the order of the pages."""
+    """Return the text of build/mkdocs.yml: the folders, and the order of the pages."""
     lines = [f"INHERIT: {ROOT / 'mkdocs.yml'}", f"docs_dir: {target.name}", "site_dir: site", "nav:", "  - index.md"]
     for folder, title in SECTIONS.items():
-        lines += [f"  - {title}:", *(f"      - {folder}/{page}.md" for page in ordered(target / folder))]
+        lines += [f"  - {title}:", *(f"      {line}" for line in listed(target, folder))]
     return "\n".join([*lines, ""])
+
+
+def listed(target: Path, folder: str) -> Iterator[str]:
+    """List the pages of a folder for the navigation. A page with a folder of its name is a section with these pages."""
+    for page in ordered(target / folder):
+        path = f"{folder}/{page}"
+        if (target / path).is_dir():
+            yield f"- {page.capitalize()}:"
+            yield f"    - {path}.md"
+            yield from (f"    {line}" for line in listed(target, path))
+        else:
+            yield f"- {path}.md"
 
 
 def ordered(folder: Path) -> Iterator[str]:

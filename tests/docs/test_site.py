@@ -13,7 +13,7 @@ import pytest
 import gatechart
 from docs.generate import pages
 from docs.generate.api import api
-from docs.generate.layout import SECTIONS, ordered
+from docs.generate.layout import SECTIONS, inside, listed, ordered
 from docs.generate.text import prose
 from gatechart.cli.commands import COMMANDS
 from tests.skipped import LOUD
@@ -68,6 +68,23 @@ def test_what_loads_from_another_host_would_be_noticed():
 
 def test_pages_are_listed_in_an_order_that_a_reader_expects():
     assert list(ordered(ROOT / "docs" / "reference"))[-1] == "glossary"
+
+
+def test_a_page_with_a_folder_of_its_name_is_a_section_with_the_pages_of_that_folder():
+    lines = list(listed(ROOT / "docs", "explanation"))
+    start = lines.index("- Architecture:")
+    assert lines[start + 1 : start + 3] == [
+        "    - explanation/architecture.md",
+        "    - explanation/architecture/machine.md",
+    ]
+    pages = {line.rpartition("- ")[2] for line in lines if line.endswith(".md")}
+    folder = ROOT / "docs" / "explanation"
+    assert pages == {path.relative_to(ROOT / "docs").as_posix() for path in folder.rglob("*.md")}
+
+
+def test_a_link_to_a_drawing_leads_into_the_site_from_a_page_at_any_depth():
+    assert inside("[a](../diagrams/a.svg)") == "[a](diagrams/a.svg)"
+    assert inside("[a](../../../diagrams/a.svg)") == "[a](../../diagrams/a.svg)"
 
 
 def test_every_link_of_the_readme_leads_to_a_file():

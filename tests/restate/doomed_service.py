@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gatechart import ToolBox
 from gatechart.alerts import Alerts
-from gatechart.restate import ServiceTerms, serving
+from gatechart.restate import Terms, serving
 from gatechart.testing.scripted_model import scripted_model
 from tests.crash import choosing_agents, noticing_agents, talking_agents
 from tests.crash.escaping_agents import WAYS_OUT, Shop, Sink, desk, graph_of
@@ -48,7 +48,7 @@ class Services:
 async def serve(port, ingress, folder, points):
     async with scripted_model(talking_agents.script(folder)) as server, AsyncExitStack() as stack:
         graphs = [*GRAPHS.values(), *handing_agents.helpers, desk]
-        given = {"graphs": graphs, "services": Services(folder, server.url, points), "terms": ServiceTerms(idle_s=5)}
+        given = {"graphs": graphs, "services": Services(folder, server.url, points), "terms": Terms(idle_s=5)}
         if folder.name.startswith(PROJECTED):
             given["projection"] = handing_agents.projection_in(folder)
         if folder.name.startswith(tuple(ESCAPING)):

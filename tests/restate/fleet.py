@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field
 
 from gatechart import AgentContext, Invoke, State, StateTransitionGraph, Step, ToolBox, Transition, tool
-from gatechart.restate import ServiceTerms, serving
+from gatechart.restate import Terms, serving
 from gatechart.tools import ToolContext, ToolPolicies
 from gatechart.values.delays import Retry
 from gatechart.values.tool_policies import Rate
@@ -181,7 +181,7 @@ async def main(port, ledger, role, store):
         f"127.0.0.1:{port}",
         graphs=[counting, cooling, pacing, calling],
         services=Ledger(Path(ledger)),
-        terms=ServiceTerms(projection_s=0.2, idle_s=0.1, mail_retry=Retry(attempts=2, first_s=0.1)),
+        terms=Terms(projection_s=0.2, idle_s=0.1, mail_retry=Retry(attempts=2, first_s=0.1)),
         stops_on_sigterm=True,
         **projection.get(role, {"is_projected_elsewhere": True, "shares_address": True}),
     ) as stop:

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 
 from gatechart.alerts.sinks import NO_ALERTS
-from gatechart.restate import RestateRuntime, ServiceTerms, register, serving
+from gatechart.restate import RestateRuntime, Terms, register, serving
 from tests.ports import free_ports
 from tests.restate.travellers import QUICK, Tools, graphs
 
@@ -32,7 +32,7 @@ async def home(
         namespace=namespace,
         ingress=engine.ingress if schedules or any(alerts) else None,
         alerts=alerts,
-        terms=ServiceTerms(**chosen),
+        terms=Terms(**chosen),
         grace_s=0.1,
     ):
         await register(engine.admin, f"http://127.0.0.1:{port}")

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 
 from gatechart.hosting.limits import Limits
-from gatechart.restate import RestateRuntime, ServiceTerms, register, serving
+from gatechart.restate import RestateRuntime, Terms, register, serving
 from gatechart.restate.agent_calls import LOOK_S
 from gatechart.restate.state import SNAPSHOT
 from gatechart.restate.terms import RESTATE
@@ -184,7 +184,7 @@ class RestatePlace:
         shared = {"graphs": graphs, "projection": self.projection, "namespace": self.namespace}
         service = {
             "services": services,
-            "terms": ServiceTerms(**terms),
+            "terms": Terms(**terms),
             "packet_migrations": packet_migrations,
             **given,
         }

@@ -18,7 +18,7 @@ from gatechart.restate.directory import ServiceChooser
 from gatechart.restate.handlers import decide
 from gatechart.restate.migration.move import move_to_engine
 from gatechart.restate.state import MAIL, STATE, TURNS, plain, unpacked
-from gatechart.restate.terms import ServiceConfig, ServiceTerms
+from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.stores import MemoryStore
 from gatechart.values.agents import Status
 from gatechart.values.delays import Retry
@@ -42,7 +42,7 @@ UNDECIDED = HandoffStatus.CHOOSING
 def config(*graphs, **more):
     registry = Registry(graphs)
     registry.register_own(DIRECTORY_GRAPH, directory_graph)
-    return ServiceConfig(registry, terms=ServiceTerms(mail_retry=QUICK), projects=True, **more)
+    return ServiceConfig(registry, terms=Terms(mail_retry=QUICK), projects=True, **more)
 
 
 class Object:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gatechart import AgentContext, Migration, State, StateTransitionGraph, Transition
 from gatechart.errors import GatechartError
-from gatechart.restate import RestateRuntime, ServiceTerms, register, serving
+from gatechart.restate import RestateRuntime, Terms, register, serving
 from tests.ports import free_ports
 from tests.restate.engines import eventually
 
@@ -54,7 +54,7 @@ def hosted(engine, request):
 
     @asynccontextmanager
     async def hosted(*graphs):
-        terms = ServiceTerms(look_again_s=0.2)
+        terms = Terms(look_again_s=0.2)
         async with serving(f"127.0.0.1:{port}", graphs=graphs, terms=terms, namespace=request.node.name, grace_s=0.1):
             if not known:
                 known.append(await register(engine.admin, f"http://127.0.0.1:{port}"))

@@ -11,7 +11,7 @@ from gatechart.errors import UnknownMailError
 from gatechart.hosting.registry import Registry
 from gatechart.restate.handlers import decide
 from gatechart.restate.state import MAIL, STATE, AgentState, plain, unpacked
-from gatechart.restate.terms import ServiceConfig, ServiceTerms
+from gatechart.restate.terms import ServiceConfig, Terms
 from gatechart.values.delays import Retry
 from gatechart.values.mail import Mail, MailStatus
 from tests.restate.engines import eventually
@@ -48,7 +48,7 @@ async def model():
 
 @pytest.fixture
 def config(model):
-    return ServiceConfig(Registry(line), model, ServiceTerms(mail_retry=PATIENT))
+    return ServiceConfig(Registry(line), model, Terms(mail_retry=PATIENT))
 
 
 async def begun(config):

@@ -260,11 +260,9 @@ async def lists_all_mail(home, has):
 
 async def takes_a_clock(home, has):
     if not has:
-        from gatechart.restate import RestateRuntime, ServiceTerms, serving
+        from gatechart.restate import RestateRuntime, Terms, serving
 
-        assert not any(
-            "clock" in inspect.signature(each).parameters for each in (RestateRuntime.open, serving, ServiceTerms)
-        )
+        assert not any("clock" in inspect.signature(each).parameters for each in (RestateRuntime.open, serving, Terms))
         return
     clock = VirtualClock()
     async with home.open(patient, clock=clock) as runtime:
@@ -306,9 +304,9 @@ async def keeps_ids(home, most):
         assert (await agent.send("STAMPED", {"at": "3"}, event_id="3")).repeat
         assert (await agent.send("STAMPED", {"at": "0"}, event_id="0")).repeat is (most is None)
     if most is not None:
-        from gatechart.restate import ServiceTerms
+        from gatechart.restate import Terms
 
-        assert ServiceTerms().keep_ids == most
+        assert Terms().keep_ids == most
 
 
 async def looks_back(home, has):

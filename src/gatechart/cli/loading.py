@@ -335,7 +335,8 @@ def of_project(folder: Path, key: str) -> App | None:
             if not isinstance(name, str):
                 raise AppConfigError(str(path), f"{key} is {name!r}" if name else f"it has no {key}")
             if settings.get("dialect") not in (None, *ChartDialect):
-                raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {', '.join(ChartDialect)}")
+                choices = ", ".join(ChartDialect)
+                raise AppConfigError(str(path), f"dialect is {settings['dialect']!r}, not one of {choices}")
             return App(name, path.parent, settings.get("dialect"), key)
     return None
 

@@ -8,6 +8,6 @@ from gatechart.errors.extras import needing
 with needing("restate", "gatechart.restate"):
     from gatechart.restate.runtime import RestateRuntime
     from gatechart.restate.service import register, serving
-    from gatechart.restate.terms import ServiceTerms
+    from gatechart.restate.terms import Terms
 
-__all__ = ["RestateRuntime", "ServiceTerms", "register", "serving"]
+__all__ = ["RestateRuntime", "Terms", "register", "serving"]

@@ -17,7 +17,7 @@ from restate.serde import BytesSerde, JsonSerde, Serde
 from gatechart.api.errors import ErrorDocument
 from gatechart.errors.operation import InboxFullError
 from gatechart.restate.state import STATE
-from gatechart.restate.terms import Names, ServiceConfig, ServiceTerms
+from gatechart.restate.terms import Names, ServiceConfig, Terms
 from gatechart.values.mail import MailStatus
 from gatechart.values.names import AgentId
 
@@ -107,11 +107,11 @@ class SlotCounts:
     arrived: tuple[int, int] = (0, 0)  # the highest place that has arrived, and the bytes up to it
     waiting: tuple[int, int] = (0, 0)  # number of pieces, and the bytes of the agent's state
 
-    def is_full(self, size: int, terms: ServiceTerms) -> bool:
+    def is_full(self, size: int, terms: Terms) -> bool:
         """Return whether there may be no room for mail of this size."""
         return self._count >= terms.inbox or self._total + size > terms.inbox_bytes
 
-    def fullness(self, agent_id: AgentId, size: int, terms: ServiceTerms) -> InboxFullError:
+    def fullness(self, agent_id: AgentId, size: int, terms: Terms) -> InboxFullError:
         """Return the error for mail of this size, which names the limit that it would exceed."""
         if self._count >= terms.inbox:
             return InboxFullError(agent_id, terms.inbox)

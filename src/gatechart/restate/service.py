@@ -39,7 +39,7 @@ from gatechart.restate.invokes import invokes_service
 from gatechart.restate.journals import journal_object, read_journal, write_entry
 from gatechart.restate.projection import projection_object
 from gatechart.restate.runtime import RestateRuntime
-from gatechart.restate.terms import TERMS, Names, ServiceConfig, ServiceTerms
+from gatechart.restate.terms import TERMS, Names, ServiceConfig, Terms
 from gatechart.schedules.graph import schedule_graph
 from gatechart.stores.opening import open_store
 from gatechart.tasks import start_task
@@ -70,7 +70,7 @@ async def serving(
     shares_address: bool = False,
     namespace: str = "",
     ingress: str | Sequence[str] | None = None,
-    terms: ServiceTerms = TERMS,
+    terms: Terms = TERMS,
     packet_migrations: Sequence[PacketMigration] = (),
     choosing: Choosing = USUAL,
     alerts: Alerts = NO_ALERTS,

@@ -43,7 +43,7 @@ RESTATE: Final = Capabilities(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceTerms:
+class Terms:
     """The limits of a service that hosts agents on Restate. The defaults suit most services."""
 
     turn_s: float = 60.0  # time limit of one turn's actions; a longer turn is undone
@@ -65,7 +65,7 @@ class ServiceTerms:
                 raise ValueError(f"Terms({name}={getattr(self, name)!r}) is not a valid limit; give a number above 0")
 
 
-TERMS: Final = ServiceTerms()
+TERMS: Final = Terms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class ServiceConfig:
 
     registry: Registry
     services: Any = None
-    terms: ServiceTerms = TERMS
+    terms: Terms = TERMS
     packet_migrations: Sequence[PacketMigration] = ()
     projects: bool = False  # whether turns are kept until they are projected
     names: Names = Names()

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from gatechart import ANY, AgentContext, ConversationContext, Invoke, Migration, State, StateTransitionGraph, Transition
 from gatechart.graph.handoff import Accepts, Fallbacks, SameTarget
-from gatechart.restate import ServiceTerms, serving
+from gatechart.restate import Terms, serving
 from gatechart.values.delays import Retry
 from gatechart.values.handoffs import Side
 
@@ -238,7 +238,7 @@ async def main(port, ledger, projection, phase):
         services=Ledger(Path(ledger), is_up=phase == LATER),
         projection=projection,
         namespace=NAMESPACE,
-        terms=ServiceTerms(mail_retry=RETRIES[phase], projection_s=0.05, look_again_s=0.5, most_kept_bytes=500_000),
+        terms=Terms(mail_retry=RETRIES[phase], projection_s=0.05, look_again_s=0.5, most_kept_bytes=500_000),
         stops_on_sigterm=True,
     ) as stop:
         await stop.wait()
