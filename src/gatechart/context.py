@@ -190,7 +190,7 @@ def difference(before: str | None, after: str) -> ContextDifference:
 
     before: None if there was no context yet; then every field counts as changed.
     >>> difference('{"a": 1, "b": [2], "c": [3]}', '{"a": 1, "b": [2, 3], "c": [4]}')
-    Difference(changed={'c': [4]}, appended={'b': (3,)}, is_enough=True)
+    ContextDifference(changed={'c': [4]}, appended={'b': (3,)}, is_enough=True)
     """
     if before == after:
         return _NONE

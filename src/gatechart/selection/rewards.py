@@ -46,7 +46,7 @@ def reward_of(outcome: EndedWork) -> float:
     overran or was handed on again: the reward depends on the end of the work, and an agent that handed it on gets half
     of the reward of its successor.
 
-    >>> reward_of(Outcome(True)), reward_of(Outcome(True, satisfaction=0.5)), reward_of(Outcome(True, handed_on=1))
+    >>> reward_of(EndedWork(True)), reward_of(EndedWork(True, satisfaction=0.5)), reward_of(EndedWork(True, handed_on=1))
     (1.0, 0.75, 0.5)
     """
     if not outcome.is_completed:
@@ -64,7 +64,7 @@ def followed(end: EndedWork, targets: int) -> tuple[EndedWork, ...]:
 
     end: the final outcome of the work. targets: number of targets that had it, one after the other.
 
-    >>> [reward_of(each) for each in followed(Outcome(True), 3)]
+    >>> [reward_of(each) for each in followed(EndedWork(True), 3)]
     [0.25, 0.5, 1.0]
     """
     fields = (end.is_completed, end.came_back, end.duration_s, end.expected_s, end.cost, end.expected_cost)
