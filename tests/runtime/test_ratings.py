@@ -67,7 +67,7 @@ async def test_of_what_nobody_was_right_for_it_is_said_whether_it_was_needed_and
     async with house(place, asking(NOBODY), plain) as runtime:
         agent = await begun(runtime)
         row = await only(runtime)
-        with pytest.raises(NoWorkError, match="nobody did the work") as caught:
+        with pytest.raises(NoWorkError, match="no work was done") as caught:
             await runtime.rate_handoff(row.id, needed=True, quality=0.5)
         assert "needed or in_time" in str(caught.value)
         assert (await runtime.find(graph="gatechart.directory")).agents == ()

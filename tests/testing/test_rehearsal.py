@@ -281,7 +281,7 @@ async def test_an_event_behind_a_timer_that_fails_is_an_error_instead_of_a_wait_
         with pytest.raises(MailFailedError):
             await agent.until("DONE")
         for _ in range(2):
-            with pytest.raises(MailFailedError, match="nothing else happens before its next try"):
+            with pytest.raises(MailFailedError, match="nothing else happens before its next attempt"):
                 await agent.send("CALLED")
         assert agent.leaves == ("WAITING",)
 
