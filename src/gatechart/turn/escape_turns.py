@@ -29,12 +29,12 @@ from gatechart.turn.handoff_turns import unmoved
 from gatechart.turn.lessons import attempt_lesson, judgements, life_of
 from gatechart.turn.macrostep import Macrostep, macrostep_of
 from gatechart.turn.noticing import begin_anew, begun_anew, with_timer
+from gatechart.turn.resumption import resumption, route_json
 from gatechart.turn.rollback import GoingBack, rolled_back
 from gatechart.turn.talk import states_with_talk
 from gatechart.turn.turn_context import one_line
 from gatechart.turn.turn_context import told as told_error
 from gatechart.turn.turns import ask_entry_guard, beginning_context, committed_context, entry_fields, recorded
-from gatechart.turn.undoing import way_from_json, way_json
 from gatechart.values.agents import Event, Snapshot, Status
 from gatechart.values.alerts import AlertMessage
 from gatechart.values.breakers import BreakerState
@@ -177,17 +177,17 @@ class _Attempt:
 
     async def resume(self, tactic: Tactic) -> TurnRecord | None:
         """Return the turn of a rollback whose calls have been undone; None if undoing failed or the route is closed."""
-        request: Payload = self.scene.event.payload
-        name = request["goes_on"]["strategy"]
+        request = resumption(self.scene.event.payload)
+        name = request.stored_route.strategy
         strategy = next(
             (candidate for candidate in (*tactic.strategies, tactic.last) if candidate and candidate.name == name), None
         )
         if strategy is None:
             return None
         self.strategies.append(strategy)
-        turn: TurnRecord | str = request["problem"]
+        turn: TurnRecord | str = request.problem
         try:
-            turn = turn or await self._move(strategy, way_from_json(request["goes_on"]), is_undone=True)
+            turn = turn or await self._move(strategy, request.stored_route.route(), is_undone=True)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -283,9 +283,13 @@ class _Attempt:
         macrostep = self._macrostep(strategy, how)
         await self._enter_fresh(macrostep, UNDOING)
         macrostep.taken.insert(0, f"{strategy.event} --> {UNDOING}")
-        resumption = {"strategy": strategy.name, **way_json(way)}
         signal_facts = {name: scene.evidence[name] for name in (*_EVIDENCE, *_SOURCE) if name in scene.evidence}
-        then = {**signal_facts, "finding": scene.finding.number, "leaves": [*scene.leaves], "goes_on": resumption}
+        then = {
+            **signal_facts,
+            "finding": scene.finding.number,
+            "leaves": [*scene.leaves],
+            "goes_on": route_json(strategy.name, way),
+        }
         waiting = before.trail.escapes.with_finding(replaced(self._alerted, is_due=False))
         begin_anew(macrostep, before.configuration, replaced(waiting, undoing=undoing, then=then))
         return recorded(macrostep, before, macrostep.turn.event, perf_counter_ns(), before=(CancelAll(),))

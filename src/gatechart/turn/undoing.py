@@ -9,31 +9,16 @@ from gatechart.escape.scene import known_states
 from gatechart.graph.escape import UNDO, UNDO_FAILED, UNDOING
 from gatechart.turn.escape_requests import answer_to
 from gatechart.turn.macrostep import Macrostep
+from gatechart.turn.resumption import Resumption, resumption
 from gatechart.values.agents import Event
 from gatechart.values.effects import Send
-from gatechart.values.escapes import ESCAPE_DUE, EnterAt, Escapes, GoBack, SignalFinding
+from gatechart.values.escapes import ESCAPE_DUE, Escapes, SignalFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.frozen import replaced
 from gatechart.values.handoffs import Reason
-from gatechart.values.names import Payload
 
 _ENDED: Final = f"done.invoke.{UNDO}"
 _FAILED: Final = f"error.invoke.{UNDO}"
-
-
-def way_json(way: GoBack | EnterAt) -> Payload:
-    """Return the route of a rollback as JSON values, to resume it once its calls are undone."""
-    if isinstance(way, GoBack):
-        return {"version": way.version, "keep": list(way.keep)}
-    return {"entry_point": way.entry_point, "payload": way.payload, "keep": list(way.keep)}
-
-
-def way_from_json(stored: Payload) -> GoBack | EnterAt:
-    """Restore a route from the JSON values that `way_json` returned."""
-    keep = tuple(stored["keep"])
-    if "version" in stored:
-        return GoBack(stored["version"], keep)
-    return EnterAt(stored["entry_point"], stored["payload"], is_fresh=True, keep=keep)
 
 
 def resume_escape(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSignal | None:
@@ -53,13 +38,14 @@ def resume_escape(macrostep: Macrostep, noticed: FiredSignal | None) -> FiredSig
         return noticed
     if event.name not in (_ENDED, _FAILED):
         return noticed
-    fired = _failure(event, then["goes_on"]["strategy"])
-    if fired is not None and _has_answer(macrostep, fired, then):
-        after, finding = with_asked(_skip_strategy(after, then), fired.signal)
-        request = {**fired.payload, "finding": finding.number, "leaves": then["leaves"]}
+    pending = resumption(then)
+    problem, fired = _failure(event, pending.stored_route.strategy)
+    if fired is not None and _has_answer(macrostep, fired, pending):
+        after, finding = with_asked(_skip_strategy(after, pending), fired.signal)
+        request = {**fired.payload, "finding": finding.number, "leaves": list(pending.leaves)}
     else:
-        after = after.with_finding(replaced(_finding(after, then), is_due=True))
-        request = {**then, "problem": "" if fired is None else fired.evidence[0]["problem"]}
+        after = after.with_finding(replaced(_finding(after, pending), is_due=True))
+        request = {**then, "problem": problem}
     macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, request))
     macrostep.trail = replaced(trail, escapes=after)
     return noticed if fired is None else _merged(fired, noticed)
@@ -73,32 +59,36 @@ def _merged(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
     return replaced(fired, others=(*others, noticed_payload, *noticed_payload.pop("others")))
 
 
-def _has_answer(macrostep: Macrostep, fired: FiredSignal, then: Payload) -> bool:
+def _has_answer(macrostep: Macrostep, fired: FiredSignal, pending: Resumption) -> bool:
     """Return whether a plan has strategies for the signal, and the failed escape was for another signal."""
-    leaves = known_states(macrostep.graph, then["leaves"])
+    leaves = known_states(macrostep.graph, pending.leaves)
     answer = answer_to(macrostep.graph, leaves, fired.payload, macrostep.turn.services)
-    return answer is not None and then["signal"] != fired.signal
+    return answer is not None and pending.signal != fired.signal
 
 
-def _skip_strategy(escapes: Escapes, then: Payload) -> Escapes:
+def _skip_strategy(escapes: Escapes, pending: Resumption) -> Escapes:
     """Mark the strategy as tried in the record of escapes, because its calls could not be undone."""
-    finding = _finding(escapes, then)
-    tried = dict.fromkeys((*finding.tried, then["goes_on"]["strategy"]))
+    finding = _finding(escapes, pending)
+    tried = dict.fromkeys((*finding.tried, pending.stored_route.strategy))
     return escapes.with_finding(replaced(finding, tried=tuple(tried), is_due=False))
 
 
-def _finding(escapes: Escapes, then: Payload) -> SignalFinding:
-    known = escapes.finding(then["finding"])
-    return SignalFinding(then["finding"], then["signal"]) if known is None else known
+def _finding(escapes: Escapes, pending: Resumption) -> SignalFinding:
+    known = escapes.finding(pending.finding)
+    return SignalFinding(pending.finding, pending.signal) if known is None else known
 
 
-def _failure(event: Event, strategy: str) -> FiredSignal | None:
-    """Return the signal for a call that could not be undone; None if all were. strategy: the one that rolls back."""
+def _failure(event: Event, strategy: str) -> tuple[str, FiredSignal | None]:
+    """Return why a call could not be undone, and the signal for it; no text and None if all were.
+
+    strategy: the one that rolls back.
+    """
     if event.name == _FAILED:
         report = {"undone": [], "problem": event.payload["message"], "error": event.payload["type"]}
     else:
         report = dict(event.payload["result"])
-    if not report["problem"]:
-        return None
+    problem: str = report["problem"]
+    if not problem:
+        return "", None
     evidence = {"detector": "Undo", "strategy": strategy, "failures": 1, **report}
-    return FiredSignal(UNDO_FAILED, Reason.TOOL_FAILURE, (evidence,), reaction=Reaction.ESCAPING)
+    return problem, FiredSignal(UNDO_FAILED, Reason.TOOL_FAILURE, (evidence,), reaction=Reaction.ESCAPING)
