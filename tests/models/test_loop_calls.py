@@ -242,8 +242,8 @@ async def _waits(_context, _call):
     ("approval", "told"),
     [
         (lambda context, call: context.nothing, "this call was not approved: its approval raised AttributeError: "),
-        (_waits, "this call was not approved: its approval answered coroutine, which is not True, False,"),
-        (lambda context, call: 1, "this call was not approved: its approval answered int"),
+        (_waits, "this call was not approved: its approval function returned coroutine, not True, False,"),
+        (lambda context, call: 1, "this call was not approved: its approval function returned int"),
         (lambda context, call: False, "this call was not approved"),
         (lambda context, call: "", "this call was not approved"),
         (lambda context, call: "no \ud800", "no \\ud800"),

@@ -30,7 +30,7 @@ from gatechart.graph.transfers import To, Transfers
 
 
 class HandingOn:
-    """The builder of these parts. It records the positions of parts whose faults the graph may report."""
+    """Builds a chart's actions, handoffs, invokes and transfers, and records their positions for the graph's faults."""
 
     def __init__(self, chart: ChartForm, bindings: Bindings, faults: Faults) -> None:
         self.chart = chart

@@ -163,7 +163,7 @@ def _with_output_below(root: StateForm) -> StateForm:
 
 
 def _can_end(state: StateForm) -> bool:
-    """Return whether a final state ends it, or each of its regions if it is parallel."""
+    """Return whether the state can end: it has a final child, or each region of a parallel state can end."""
     if state.parallel:
         return all(_can_end(child) for child in state.states if not child.history)
     return any(child.final for child in state.states)

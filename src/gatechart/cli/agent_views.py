@@ -335,7 +335,7 @@ def print_whole_mail(mail: Mail) -> None:
 
 
 def origin_text(event: Event) -> str:
-    """Return the origin of an event, with an operator's reason."""
+    """Return the origin of an event; for an operator, with the reason given."""
     if event.origin is Origin.OPERATOR:
         return f"operator: {event.operator_reason}"
     return f"agent {event.sender}" if event.origin is Origin.AGENT else event.origin.value

@@ -88,7 +88,10 @@ VersionArgument = Annotated[
     ),
 ]
 TurnsOption = Annotated[
-    int, typer.Option("--turns", metavar="N", min=1, help="How many turns of the model to leave out.")
+    int,
+    typer.Option(
+        "--turns", metavar="N", min=1, help="How many of the model's newest turns to leave out of its transcript."
+    ),
 ]
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="The reason, kept in the history.", show_default=False)

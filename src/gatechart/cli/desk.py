@@ -108,7 +108,9 @@ NeededOption = Annotated[
     bool | None,
     typer.Option("--needed/--needless", help="Whether it was right to hand the case on. Default: by the rating."),
 ]
-InTimeOption = Annotated[bool | None, typer.Option("--in-time/--late", help="Whether it was handed on soon enough.")]
+InTimeOption = Annotated[
+    bool | None, typer.Option("--in-time/--late", help="Whether the case was handed on soon enough.")
+]
 NoteOption = Annotated[
     str,
     typer.Option("--note", metavar="TEXT", help="A note for the agent that handed the case over.", show_default=False),

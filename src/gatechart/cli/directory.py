@@ -95,7 +95,7 @@ CapacityOption = Annotated[
         min=0,
         max=HIGHEST_CAPACITY,
         metavar="NUMBER",
-        help="How many pieces of work it takes at once.",
+        help="How many pieces of work the entry takes at once.",
     ),
 ]
 PersonOption = Annotated[bool, typer.Option("--person", help="The entry is a person.")]
@@ -127,7 +127,9 @@ AfterOption = Annotated[
 NeededOption = Annotated[
     bool | None, typer.Option("--needed/--needless", help="Whether it was right to hand the work on.")
 ]
-InTimeOption = Annotated[bool | None, typer.Option("--in-time/--late", help="Whether it was handed on soon enough.")]
+InTimeOption = Annotated[
+    bool | None, typer.Option("--in-time/--late", help="Whether the work was handed on soon enough.")
+]
 QualityOption = Annotated[
     float | None,
     typer.Option("--quality", min=0, max=1, metavar="NUMBER", help="The quality of the work, from 0 to 1."),

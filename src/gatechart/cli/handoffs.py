@@ -93,7 +93,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="GRAPH|ENTRY",
-        help="The graph to hand the work to, with --at; or an entry of the directory, such as a person.",
+        help="The recipient of the work: a graph, together with --at, or an entry of the directory, such as a person.",
         show_default=False,
         autocompletion=complete_targets,
     ),

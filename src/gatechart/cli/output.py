@@ -253,7 +253,7 @@ _UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def moment_text(moment: datetime) -> str:
-    """Write a moment in local time, to the second; write unknown if a damaged row lost the moment."""
+    """Write a moment in local time, to the second; write "unknown" if the row is damaged and its time is lost."""
     return "unknown" if moment <= EARLIEST else f"{_local(moment):%Y-%m-%d %H:%M:%S}"
 
 

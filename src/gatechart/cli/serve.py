@@ -98,7 +98,7 @@ RegistrationsOption = Annotated[
 ]
 EntriesOption = Annotated[
     int,
-    typer.Option("--max-entries", min=1, metavar="NUMBER", help="The most entries that each such client may have."),
+    typer.Option("--max-entries", min=1, metavar="NUMBER", help="The maximum number of entries of each such client."),
 ]
 GraceOption = Annotated[
     float,
@@ -109,11 +109,17 @@ DrainOption = Annotated[
 ]
 BodyOption = Annotated[int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest request body.")]
 ValuesOption = Annotated[
-    int, typer.Option("--max-values", min=1, metavar="NUMBER", help="The most JSON values in a request body.")
+    int,
+    typer.Option("--max-values", min=1, metavar="NUMBER", help="The maximum number of JSON values in a request body."),
 ]
 ConnectionsOption = Annotated[
     int,
-    typer.Option("--max-connections", min=1, metavar="NUMBER", help="The most connections at once, streams included."),
+    typer.Option(
+        "--max-connections",
+        min=1,
+        metavar="NUMBER",
+        help="The maximum number of connections at once, streams included.",
+    ),
 ]
 HeadersOption = Annotated[
     int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line and headers.")

@@ -71,7 +71,7 @@ ContextOption = Annotated[
     typer.Option(
         "--context",
         metavar="JSON|@FILE",
-        help="Start with these context fields in the state --entry, which then need not be an entry point.",
+        help="Start with these context fields. The state of --entry then need not be an entry point.",
         show_default=False,
     ),
 ]

@@ -303,7 +303,7 @@ class InsideTurnError(EventError):
     def __str__(self) -> str:
         return (
             f"{self.call}() was called by an action inside a turn of agent {self.agent_id!r}; in an action, "
-            "use turn.send and turn.after for later events, and let a state invoke work that waits"
+            "use turn.send and turn.after for later events, and move waiting into an invoke of a state"
         )
 
 

@@ -59,8 +59,8 @@ class InvokeHost(TransferHost, TrailHost, Protocol):
     ) -> str:
         """Record the result of a step and return the recorded one, which may come from an earlier attempt.
 
-        tells: mail to the agent that is accepted with the write, and not with a repeat. Raises InvocationOverError if
-        the state has been left.
+        tells: mail for the agent, committed together with the result; a repeat of the step sends none. Raises
+        InvocationOverError if the agent has left the state.
         """
         ...
 

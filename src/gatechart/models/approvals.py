@@ -40,5 +40,5 @@ def decision(approval: Approval, context: Any, call: ToolCall) -> bool | str | N
         return NOT_APPROVED
     if inspect.iscoroutine(answer):
         answer.close()
-    logger.warning("approval of %s answered %r; return %s", call.name, type(answer), _WANTED)
-    return f"{NOT_APPROVED}: its approval answered {type(answer).__name__}, which is not {_WANTED}"
+    logger.warning("the approval function of %s returned %r; it must return %s", call.name, type(answer), _WANTED)
+    return f"{NOT_APPROVED}: its approval function returned {type(answer).__name__}, not {_WANTED}"

@@ -123,7 +123,7 @@ class Compactor:
         limit = limit_of(transcript, state)
         if refused or limit:
             most = max(min(most, refused // 2 if refused else limit + frame.tokens), 1)
-        # A refused request was estimated as a whole.
+        # The size of a refused request is an estimate, so it is compared with an estimate, not with a provider's count.
         tokens = frame.tokens + tokens_of(transcript.messages) if refused else tokens_to_send(transcript, state, frame)
         if tokens < most:
             return None

@@ -223,7 +223,7 @@ def _send(ctx: ObjectContext, names: Names, order: Order) -> None:
 
 
 def _turn_key(version: int) -> str:
-    """Return the key of a turn that is kept until it is projected."""
+    """Return the key of the state that holds a turn until it is projected."""
     return f"turn:{version}"
 
 

@@ -334,7 +334,7 @@ class Surroundings(Protocol):
         ...
 
     def finished(self, mail: Mail) -> None:
-        """Record that the agent is done with mail."""
+        """Record that the agent is done with this mail."""
         ...
 
     def forget(self, agent_id: AgentId) -> None:

@@ -377,7 +377,7 @@ class _Batch:
         return Verdict.COMMITTED
 
     def _is_active(self, invocation: Invocation) -> bool:
-        """Whether an invocation from before the batch has not ended. Those started in the batch cannot report yet."""
+        """Whether an invocation was started before this batch and still runs. One started in it cannot report yet."""
         if invocation in self._over or not self._loaded.is_active(invocation):
             return False
         if not self._ended:

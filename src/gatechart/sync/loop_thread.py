@@ -27,7 +27,7 @@ class LoopThread:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
-        # A process that ends without closing it must not wait for it: accepted work is in the store.
+        # A daemon, so that a process can end without closing the loop or waiting for it: accepted work is in the store.
         self._thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
         # No call may follow `_closing`: the loop would end without running it, and its caller would wait for ever.
         self._lock = threading.Lock()

@@ -49,9 +49,9 @@ async def cut_out(scene: Scene, way: CutBlock, go_back: GoingBack) -> Conversati
 
 
 def _talk(scene: Scene, way: CutBlock) -> tuple[CallsMade, CutTalk | str | None]:
-    """Return the calls made in the block, and the cut of conversations with models.
+    """Return the calls made in the block, and the cut of the conversations with models.
 
-    In place of the cut: a text if it is not allowed, None if no model took part.
+    The cut is None if no model took part. If it is not allowed, a text with the reason takes its place.
     """
     since = _last_before(way)
     states = states_with_talk(scene.graph)

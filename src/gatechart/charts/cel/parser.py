@@ -52,7 +52,7 @@ def parsed(expression: str) -> ExpressionPart:
 
 
 class _Parser:
-    """Recursive descent, by one token of look-ahead."""
+    """A recursive descent parser with one token of lookahead."""
 
     def __init__(self, text: str) -> None:
         self.text = text
