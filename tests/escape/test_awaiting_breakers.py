@@ -28,6 +28,7 @@ from gatechart.values.agents import Event
 from gatechart.values.breakers import BreakerState
 from gatechart.values.escapes import NO_ESCAPES, AwaitBreakers, BreakerWait, NoWay, SignalFinding, Tried
 from gatechart.values.frozen import replaced
+from gatechart.values.signal_reports import signal_report
 from gatechart.values.trail import REFUSED, Called, text_of
 from tests.support import at_once, started
 
@@ -52,7 +53,7 @@ def scene(evidence=REFUSALS, escapes=NO_ESCAPES, trail=(), at=NOW, **tools):
     kept = replaced(snapshot.trail, escapes=escapes, text=text_of(trail))
     finding = SignalFinding(1, evidence["signal"], is_due=True)
     event = Event("escape.due", evidence, at)
-    return Scene(graph(), replace(snapshot, trail=kept), None, event, finding, evidence, tools)
+    return Scene(graph(), replace(snapshot, trail=kept), None, event, finding, evidence, signal_report(evidence), tools)
 
 
 def ways(scene, strategy=AwaitBreaker()):  # noqa: B008  a frozen value

@@ -23,6 +23,7 @@ from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values.agents import Event, Status
 from gatechart.values.escapes import MOST_TRIED, NO_ESCAPES, CameTo, Tried
+from gatechart.values.signal_reports import SignalReport
 from tests.support import NOW, at_once, started
 
 pytestmark = pytest.mark.long
@@ -94,7 +95,7 @@ class Record:
         """Try what is next but for so many strategies that lead nowhere now."""
         tactic = Tactic(self.plan, self.plan.answers(finding.signal), self.plan.last)
         event = Event("escape.due", {}, self.now)
-        scene = Scene(None, idle(), None, event, finding, {}, {})
+        scene = Scene(None, idle(), None, event, finding, {}, SignalReport(), {})
         looked_at, open_ones = [], []
         for each in next_tries(tactic, scene, self.escapes):
             looked_at.append(each.strategy)

@@ -259,7 +259,7 @@ async def test_a_failing_send_is_told_and_undone_and_the_agent_goes_on(agent, to
 async def test_what_is_more_than_the_engine_takes_undoes_the_turn_and_says_so(place):
     async with Runtime.open(place, graphs=[desk], most_bytes=10_000) as runtime:
         agent = await runtime.start("desk_work", at="IDLE")
-        with pytest.raises(AgentTooLargeError, match="10000 are the most"):
+        with pytest.raises(AgentTooLargeError, match="the limit is 10000"):
             await agent.send("GREW", {"size": 20_000})
         assert (await agent.send("GREW", {"size": 100})).version == 2
 

@@ -73,7 +73,7 @@ async def test_more_bytes_than_an_agent_may_keep_are_not_accepted(place):
             await runtime.post("l-1", "NOTED", {"text": "x" * 3000})
         for size in (3000, 20_000):
             with pytest.raises(
-                InboxFullError, match=r"'l-1' is full: .* [0-9,]+ bytes, and 10,000 is the most"
+                InboxFullError, match=r"'l-1' is full: .* [0-9,]+ bytes, and the limit is 10,000"
             ) as full:
                 await runtime.post("l-1", "NOTED", {"text": "x" * size})
             assert full.value.size > full.value.limit_bytes == 10_000

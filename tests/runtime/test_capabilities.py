@@ -189,7 +189,7 @@ async def migrates_ahead(home, has):
         if has:
             assert [each.agent_id async for each in runtime.migrate()] == ["n-1"]
         else:
-            elsewhere(runtime.migrate, "when something comes to it")
+            elsewhere(runtime.migrate, "with its next event")
             await runtime.post("n-1", "NOTED")
         async with asyncio.timeout(60):
             while (await runtime.resume("n-1")).snapshot.graph_version != "2":  # noqa: ASYNC110  it tells nobody

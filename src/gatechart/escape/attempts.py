@@ -16,7 +16,7 @@ from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import Lessons, Tally
 from gatechart.values.names import Payload, StateName
 from gatechart.values.payloads import read
-from gatechart.values.signal_reports import signal_report
+from gatechart.values.signal_reports import SignalReport, signal_report
 
 
 @value
@@ -29,16 +29,15 @@ class Tactic:
 
 
 def tactic_for(
-    graph: AnyGraph, leaves: Sequence[StateName], evidence: Payload, own: Sequence[EscapePlan] = ()
+    graph: AnyGraph, leaves: Sequence[StateName], report: SignalReport, own: Sequence[EscapePlan] = ()
 ) -> Tactic | None:
     """Return the plan and strategies for a signal in the agent's states; None if no plan answers it.
 
     Precedence: plans' strategies for a specific tool, then the plans of the tools themselves, then plans' strategies
     for any tool. Within each group, inner states precede outer ones, and the regions with the problem precede others.
-    evidence: payload of the signal. own: plans of the tools that failed or were called repeatedly; they end with the
+    report: the signal, as fired. own: plans of the tools that failed or were called repeatedly; they end with the
     last resort of the nearest plan.
     """
-    report = signal_report(evidence)
     signal, tools = report.signal, report.failed_tools
     plans = tuple(plans_at(graph, (*where_found(graph, leaves, report), *leaves)))
     last = plans[0].last if plans else None
@@ -90,9 +89,10 @@ def after_call(escapes: Escapes, call: Payload) -> Escapes:
     return escapes
 
 
-def found_first(fired: Sequence[Payload]) -> Sequence[Payload]:
-    """Sort the signals that fired together for their answers: loops first."""
-    return sorted(fired, key=lambda payload: signal_report(payload).reason != Reason.LOOP_DETECTED.value)
+def loops_first(fired: Iterable[Payload]) -> list[tuple[SignalReport, Payload]]:
+    """Read the signals that fired together, each with its payload, in the order of their answers: loops first."""
+    reports = [(signal_report(payload), payload) for payload in fired]
+    return sorted(reports, key=lambda signal: signal[0].reason != Reason.LOOP_DETECTED.value)
 
 
 def with_asked(escapes: Escapes, signal: str) -> tuple[Escapes, SignalFinding]:

@@ -16,7 +16,7 @@ from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import NO_LESSONS, Lessons
 from gatechart.values.names import STARTED, TRAIL, Payload, StateName
-from gatechart.values.signal_reports import RepeatedEntry, SignalReport, signal_report
+from gatechart.values.signal_reports import RepeatedEntry, SignalReport
 from gatechart.values.trail import CALLED as CALLS
 from gatechart.values.trail import REFUSED, Called, entries_in
 
@@ -50,6 +50,7 @@ class Scene:
     event: Event  # of the attempt; its time is now
     finding: SignalFinding
     evidence: Payload  # payload of the signal: `signal`, `reason`, `evidence`, `others`
+    report: SignalReport  # read from this payload
     tools: Mapping[str, ToolFacts]
     past: Sequence[PastTurn] = ()  # oldest first; empty unless a strategy looks back
     lessons: Lessons = NO_LESSONS
@@ -63,11 +64,6 @@ class Scene:
     def is_undoing(self) -> bool:
         """Whether the agent is in the state for undoing its calls."""
         return UNDOING in self.snapshot.configuration and UNDOING in self.graph.escape_states
-
-    @property
-    def report(self) -> SignalReport:
-        """The payload of the signal, read."""
-        return signal_report(self.evidence)
 
     @property
     def is_loop(self) -> bool:

@@ -20,6 +20,7 @@ from gatechart.values.escapes import PastTurn, Tried
 from gatechart.values.frozen import replaced
 from gatechart.values.lessons import NO_LESSONS, Lessons
 from gatechart.values.queries import HistoryEntry
+from gatechart.values.signal_reports import signal_report
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +68,8 @@ async def way_out(
     finding = finding_asked(before.trail.escapes, before.version, event)
     if finding is None:
         return Void()
-    scene = Scene(graph, before, committed_context(graph, before), event, finding, event.payload, {})
+    report = signal_report(event.payload)
+    scene = Scene(graph, before, committed_context(graph, before), event, finding, event.payload, report, {})
     tactic = tactic_of(scene, host.services)
     if tactic is None:
         return Void()

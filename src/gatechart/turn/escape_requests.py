@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gatechart.escape.attempts import Tactic, found_first, tactic_for, with_asked
+from gatechart.escape.attempts import Tactic, loops_first, tactic_for, with_asked
 from gatechart.graph.escape import EscapePlan
 from gatechart.graph.graph import AnyGraph
 from gatechart.turn.macrostep import Macrostep
@@ -15,7 +15,7 @@ from gatechart.values.escapes import ESCAPE_DUE
 from gatechart.values.fired_signals import FiredSignal
 from gatechart.values.frozen import replaced
 from gatechart.values.names import TRAIL, Payload, StateName
-from gatechart.values.signal_reports import signal_report
+from gatechart.values.signal_reports import SignalReport
 
 if TYPE_CHECKING:  # a runtime without tools need not import them
     from gatechart.tools.toolbox import ToolBox
@@ -28,16 +28,15 @@ def ask_way_out(macrostep: Macrostep, fired: FiredSignal) -> bool:
     if not has_plans(macrostep.graph, macrostep.turn.services):
         return False
     source = _invoke_state(macrostep.turn.event)
-    for signal in found_first([fired.payload, *fired.others]):
-        sourced = {**signal, **source}
+    for report, signal in loops_first({**payload, **source} for payload in (fired.payload, *fired.others)):
         if (
             macrostep.is_final
-            or answer_to(macrostep.graph, macrostep.configuration, sourced, macrostep.turn.services) is None
+            or answer_to(macrostep.graph, macrostep.configuration, report, macrostep.turn.services) is None
         ):
             continue
-        escapes, finding = with_asked(macrostep.trail.escapes, signal["signal"])
+        escapes, finding = with_asked(macrostep.trail.escapes, report.signal)
         macrostep.trail = replaced(macrostep.trail, escapes=escapes)
-        payload = {**fired.payload, **sourced, "finding": finding.number}
+        payload = {**fired.payload, **signal, "finding": finding.number}
         macrostep.log.asked.append(Send(macrostep.turn.agent_id, ESCAPE_DUE, payload))
         return True
     return False
@@ -48,12 +47,12 @@ def _invoke_state(event: Event) -> Payload:
     return {"state": event.payload["state"]} if event.name.startswith(TRAIL) and "state" in event.payload else {}
 
 
-def answer_to(graph: AnyGraph, leaves: Sequence[StateName], found: Payload, services: Any) -> Tactic | None:
+def answer_to(graph: AnyGraph, leaves: Sequence[StateName], report: SignalReport, services: Any) -> Tactic | None:
     """Return the tactic for a signal in these states; None if no plan has one.
 
-    found: the signal's payload. services: the home's services, whose tools may have plans.
+    report: the signal, as fired. services: the home's services, whose tools may have plans.
     """
-    return tactic_for(graph, leaves, found, _own_plans(services, signal_report(found).failed_tools))
+    return tactic_for(graph, leaves, report, _own_plans(services, report.failed_tools))
 
 
 def has_plans(graph: AnyGraph, services: Any) -> bool:

@@ -80,7 +80,7 @@ def tactic_of(scene: Scene, services: Any = None) -> Tactic | None:
     """Return the tactic for a scene; None if no escape is due. services: the home's services."""
     if scene.snapshot.status is not Status.ACTIVE or not scene.finding.is_due:
         return None
-    answer = restart_tactic(scene) or answer_to(scene.graph, scene.leaves, scene.evidence, services)
+    answer = restart_tactic(scene) or answer_to(scene.graph, scene.leaves, scene.report, services)
     return answer or without_answer(scene)
 
 

@@ -16,6 +16,7 @@ from gatechart.values.escapes import ESCAPE_DUE, Escapes, SignalFinding
 from gatechart.values.fired_signals import FiredSignal, Reaction
 from gatechart.values.frozen import replaced
 from gatechart.values.handoffs import Reason
+from gatechart.values.signal_reports import signal_report
 
 _ENDED: Final = f"done.invoke.{UNDO}"
 _FAILED: Final = f"error.invoke.{UNDO}"
@@ -62,7 +63,7 @@ def _merged(fired: FiredSignal, noticed: FiredSignal | None) -> FiredSignal:
 def _has_answer(macrostep: Macrostep, fired: FiredSignal, pending: Resumption) -> bool:
     """Return whether a plan has strategies for the signal, and the failed escape was for another signal."""
     leaves = known_states(macrostep.graph, pending.leaves)
-    answer = answer_to(macrostep.graph, leaves, fired.payload, macrostep.turn.services)
+    answer = answer_to(macrostep.graph, leaves, signal_report(fired.payload), macrostep.turn.services)
     return answer is not None and pending.signal != fired.signal
 
 

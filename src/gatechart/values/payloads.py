@@ -12,13 +12,13 @@ from gatechart.values.names import Payload
 T = TypeVar("T")
 
 
-def read(kind: type[T], payload: Payload) -> T:
+def read(kind: type[T], payload: Payload, **parts: Any) -> T:
     """Return a value with those entries of a payload that the class has as fields; its defaults stand for the rest.
 
     kind: a class decorated with `value` whose fields have defaults. An entry that does not have the type of the default
-    is left out, unless the default is None. Lists become tuples.
+    is left out, unless the default is None. Lists become tuples. parts: fields that the caller has read.
     """
-    return kind(**dict(_entries(kind, payload)))
+    return kind(**(dict(_entries(kind, payload)) | parts))
 
 
 def mappings(content: object) -> Iterator[Payload]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from gatechart.values.frozen import replaced, value
+from gatechart.values.frozen import value
 from gatechart.values.names import EventName, Payload, StateName
 from gatechart.values.payloads import mappings, read
 
@@ -44,23 +44,13 @@ class SignalReport:
     state: StateName = ""  # of the invoke that reported the problem
     leaves: tuple[StateName, ...] = ()  # active before calls were undone; empty if none were
     at: Mapping[str, str] | None = None  # entry points by graph, in a request of the watchdog
-
-    @property
-    def block(self) -> tuple[RepeatedEntry, ...]:
-        """The repeated moves and calls; empty without repeats."""
-        return next((evidence.block for evidence in self.evidence if evidence.block), ())
-
-    @property
-    def failed_tools(self) -> tuple[str, ...]:
-        """The tools that failed or were called repeatedly, without duplicates."""
-        return tuple(dict.fromkeys(part.tool for part in self.parts if part.tool))
+    block: tuple[RepeatedEntry, ...] = ()  # the repeated moves and calls; empty without repeats
+    failed_tools: tuple[str, ...] = ()  # tools that failed or were called repeatedly
 
     @property
     def parts(self) -> Iterator[DetectorEvidence | RepeatedEntry]:
         """Each evidence, followed by its repeated entries."""
-        for evidence in self.evidence:
-            yield evidence
-            yield from evidence.block
+        return _parts(self.evidence)
 
 
 def signal_report(payload: Payload) -> SignalReport:
@@ -68,9 +58,18 @@ def signal_report(payload: Payload) -> SignalReport:
 
     Evidence comes from detectors of applications, too. What does not have the type of its field is left out.
     """
-    return replaced(read(SignalReport, payload), evidence=tuple(map(_evidence, mappings(payload.get("evidence")))))
+    evidence = tuple(map(_evidence, mappings(payload.get("evidence"))))
+    block = next((found.block for found in evidence if found.block), ())
+    tools = tuple(dict.fromkeys(part.tool for part in _parts(evidence) if part.tool))
+    return read(SignalReport, payload, evidence=evidence, block=block, failed_tools=tools)
 
 
 def _evidence(payload: Payload) -> DetectorEvidence:
     block = tuple(read(RepeatedEntry, entry) for entry in mappings(payload.get("block")))
-    return replaced(read(DetectorEvidence, payload), block=block)
+    return read(DetectorEvidence, payload, block=block)
+
+
+def _parts(evidence: Iterable[DetectorEvidence]) -> Iterator[DetectorEvidence | RepeatedEntry]:
+    for found in evidence:
+        yield found
+        yield from found.block
