@@ -498,7 +498,7 @@ async def test_the_command_tells_what_is_not_there(engine, here, capsys, monkeyp
     monkeypatch.setattr("gatechart.restate.migration.engine.FIRST_S", 1.0)
     (port,) = free_ports(1)
     code, _, err = await commanded(capsys, "--store", here, "--to", f"http://127.0.0.1:{port}")
-    assert (code, "nobody answers" in err) == (5, True)
+    assert (code, "no engine answers" in err) == (5, True)
     code, _, err = await commanded(capsys, "--store", here, "--to", engine.ingress, "--namespace", "nobodys")
     assert (code, "that `gatechart restate serve` is running" in err) == (5, True)
     code, _, err = await commanded(capsys, "--store", here, "--to", "sqlite+aiosqlite:///other.db")
