@@ -92,17 +92,17 @@ class Server:
         self._bin = binaries()
         self._as = user()
         self._settings = settings
-        self._folder = Path(tempfile.mkdtemp(prefix="gatechart-pg-", dir=folder))
+        self.folder = Path(tempfile.mkdtemp(prefix="gatechart-pg-", dir=folder))
         self._process = None
         self._made = 0
         self._free = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._kept = {}  # connections to databases that are used again
         (self.port,) = free_ports(1)
 
     def __enter__(self):
-        self._thread.start()
+        self.thread.start()
         try:
             self._create()
             self.start()
@@ -113,16 +113,16 @@ class Server:
 
     def _create(self):
         """Makes the folder in which the server keeps everything."""
-        data = self._folder / "data"
+        data = self.folder / "data"
         data.mkdir(mode=0o700)
         if self._as:
-            shutil.chown(self._folder, self._as["user"], self._as["group"])
+            shutil.chown(self.folder, self._as["user"], self._as["group"])
             shutil.chown(data, self._as["user"], self._as["group"])
         command = ["initdb", "-D", data, "-U", "gatechart", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"]
         made = subprocess.run(
             [self._bin / command[0], *command[1:]],
             **self._as,
-            cwd=self._folder,
+            cwd=self.folder,
             capture_output=True,
             text=True,
             check=False,
@@ -134,20 +134,20 @@ class Server:
         for connection in self._kept.values():
             self._do(self._closed(connection))
         self.stop(signal.SIGQUIT)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self):
         """Starts the server, and returns when it answers."""
         settings = (*self._settings, "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=60")
         options = [part for setting in settings for part in ("-c", setting)]
-        with (self._folder / "log").open("ab") as log:
+        with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._bin / "postgres", "-D", self._folder / "data", "-p", str(self.port), *options],
+                [self._bin / "postgres", "-D", self.folder / "data", "-p", str(self.port), *options],
                 **self._as,
-                cwd=self._folder,
+                cwd=self.folder,
                 stdout=log,
                 stderr=log,
                 preexec_fn=dies_with_its_parent,  # noqa: PLW1509  before any thread of the test's
@@ -158,7 +158,7 @@ class Server:
                 return self.ask("SELECT 1")
             except (OSError, asyncpg.PostgresError):
                 if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise NoServerError((self._folder / "log").read_text()) from None
+                    raise NoServerError((self.folder / "log").read_text()) from None
                 time.sleep(0.02)
 
     begin = start  # as all do that are killed and begin again
@@ -219,7 +219,7 @@ class Server:
         self._free.append(name)
 
     def _do(self, work):
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     async def _connected(self, database):
         return await asyncpg.connect(host="127.0.0.1", port=self.port, user="gatechart", database=database)

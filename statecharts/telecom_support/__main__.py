@@ -62,7 +62,7 @@ def main(
         with tasks_in(data) as found:
             chosen = sample(found, tasks, seed)
             started = perf_counter()
-            _play(chosen, Chances(failing, seed), scored.append, presumes_consent=not ask_first)
+            play_all(chosen, Chances(failing, seed), scored.append, presumes_consent=not ask_first)
     except BenchmarkMissingError as error:
         raise _complaint(str(error)) from None
     except KeyboardInterrupt:
@@ -72,9 +72,10 @@ def main(
         raise typer.Exit(INTERRUPTED)
 
 
-def _play(
+def play_all(
     tasks: Sequence[Task], chances: Chances, on_scored: Callable[[Scored], None], *, presumes_consent: bool
 ) -> None:
+    """Play the tasks, and show a progress bar."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=errors) as progress:
         bar = progress.add_task("tasks", total=len(tasks))

@@ -374,6 +374,6 @@ async def test_mail_is_discarded_in_every_home(verbs):
     assert not await verbs.mail("a")
 
 
-@pytest.mark.parametrize("executors", [runtime._EXECUTORS | OPERATIONS, restate_runtime._EXECUTORS])
+@pytest.mark.parametrize("executors", [runtime.EXECUTORS | OPERATIONS, restate_runtime.EXECUTORS])
 def test_a_home_executes_every_command_and_each_has_a_route(executors):
     assert set(executors) == set(KINDS)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gatechart import Handoff, HandoffPacket
+from gatechart import Handoff, HandoffPacket, Runtime
 from gatechart.clients import (
     AnswerLostError,
     ClientClosedError,
@@ -33,12 +33,12 @@ from gatechart.errors import (
     UnknownGraphError,
     UnknownVersionError,
 )
-from gatechart.serving import Lifecycle, listening
+from gatechart.serving import Application, Lifecycle, listening
 from gatechart.values.agents import Status
 from gatechart.values.delays import Retry
 from gatechart.values.handoffs import Mode
 from tests.serving.conftest import TOKEN, serving, within
-from tests.serving.shop import Order, shop
+from tests.serving.shop import Order, graphs, shop
 
 pytestmark = pytest.mark.needs("watches_changes")
 
@@ -387,14 +387,16 @@ async def test_only_what_is_safe_is_asked_again_where_an_answer_is_lost(verb, as
 
 async def test_a_server_that_starts_is_waited_for_and_one_that_stops_is_told():
     lifecycle = Lifecycle()
-    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url, retry=Retry(20, 0.02, 1.0)) as client:
-        runtime, lifecycle._runtime = lifecycle._runtime, None
-        waiting = asyncio.create_task(client.start("shop", at="OPEN", payload={"name": "Ada"}))
-        await asyncio.sleep(0.1)
-        assert not waiting.done()
-        lifecycle._runtime = runtime
-        assert (await within(waiting)).snapshot.version == 1
-    async with serving(lifecycle=lifecycle) as found, HttpClient(found.url, retry=ONCE) as client:
-        lifecycle._runtime = None
-        with pytest.raises(RemoteOutsideError, match="try again in a moment"):
-            await client.find()
+    async with (
+        listening(Application(lifecycle, graphs), host="127.0.0.1", port=0, has_token=False) as server,
+        Runtime.open("memory:", graphs=graphs) as runtime,
+    ):
+        async with HttpClient(server.url, retry=Retry(20, 0.02, 1.0)) as client:
+            waiting = asyncio.create_task(client.start("shop", at="OPEN", payload={"name": "Ada"}))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            async with lifecycle.hosting(runtime):
+                assert (await within(waiting)).snapshot.version == 1
+        async with HttpClient(server.url, retry=ONCE) as client:
+            with pytest.raises(RemoteOutsideError, match="try again in a moment"):
+                await client.find()

@@ -21,6 +21,7 @@ from gatechart.graph.definition import Invoke
 from gatechart.hosting.limits import Limits
 from gatechart.values.delays import Retry
 from tests.crash.havoc import until_done
+from tests.insides import store_of
 
 NOBODY = "nobody-yet"  # an agent that is never started
 FAR_S = 3600.0  # timers that nobody lives to see
@@ -301,9 +302,7 @@ async def settled(runtime, bears=(), most_s=60.0):
 async def _has_work(runtime):
     """Whether an agent has mail before it that is not due much later, or something under way, seen at one moment."""
     soon_us = time.time_ns() // 1000 + 60_000_000
-    return await runtime._core.store._read(
-        lambda connection: bool(connection.execute(WORK, {"soon_us": soon_us}).all())
-    )
+    return await store_of(runtime).read(lambda connection: bool(connection.execute(WORK, {"soon_us": soon_us}).all()))
 
 
 async def main(url, journal, wanted, limits=LIMITS, bears=()):

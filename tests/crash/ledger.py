@@ -191,7 +191,7 @@ async def opened_ledger(url, journal):
     """The ledger of a database that nobody has open, which is sound; steps that it records go into the journal."""
     async with open_store(url) as store:
         check_sound(url)
-        recorded = await store._read(lambda connection: connection.execute(text(STEPS)).all())
+        recorded = await store.read(lambda connection: connection.execute(text(STEPS)).all())
         for agent_id, epoch, state, invoke, name in recorded:
             key = uuid5(KEYS, "\0".join((agent_id, str(epoch), state, invoke, name)))
             journal.write("recorded", str(key))

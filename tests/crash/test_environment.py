@@ -73,7 +73,7 @@ async def pragma(store, text):
         result = connection.exec_driver_sql(f"PRAGMA {text}")
         return result.scalar() if result.returns_rows else None
 
-    return await store._writer.run(run)
+    return await store.write(run)
 
 
 @asynccontextmanager

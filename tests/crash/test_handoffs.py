@@ -80,7 +80,7 @@ async def go_on(url, way):
         check_sound(url)
         for table in ("places", "mail"):
             sql = text(f"SELECT * FROM {table}")
-            assert await store._read(lambda connection, sql=sql: connection.execute(sql).all()) == []
+            assert await store.read(lambda connection, sql=sql: connection.execute(sql).all()) == []
 
 
 @pytest.mark.parametrize("new_url", ["sqlite"], indirect=True)

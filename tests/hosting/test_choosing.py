@@ -18,6 +18,7 @@ from gatechart.runtime import Choosing
 from gatechart.selection import Exploring, Learned, Profile
 from gatechart.selection.asking import words_of_packet
 from gatechart.testing import VirtualClock
+from tests.insides import core_of
 
 BY_TEXT = SelectionTerms(weights={"text": 1.0})
 
@@ -48,7 +49,7 @@ class Counted:
 async def chosen(packet, choosing=None, graphs=(REFUNDS, FRIDGES)):
     clock = VirtualClock()
     async with Runtime.open("memory:", graphs=graphs, clock=clock, choosing=choosing or Choosing()) as runtime:
-        return await runtime._core.chooser.choose(packet, clock.now())
+        return await core_of(runtime).chooser.choose(packet, clock.now())
 
 
 def packet(problem="", selection=BY_TEXT, **more):
@@ -85,7 +86,7 @@ async def test_people_of_whom_nothing_is_said_do_not_make_strange_work_match_oth
     async with Runtime.open("memory:", graphs=[REFUNDS, FRIDGES, people], clock=clock) as runtime:
         for name in ("anna", "bert", "cleo"):
             await runtime.register_entry(name, people, at="ASKED", is_person=True)
-        choice = await runtime._core.chooser.choose(packet("where can I buy my hat"), clock.now())
+        choice = await core_of(runtime).chooser.choose(packet("where can I buy my hat"), clock.now())
         assert (choice.candidate, {each.fell.split(":")[0] for each in choice.explanation.judged}) == (None, {"text"})
 
 
@@ -101,10 +102,10 @@ async def test_vectors_of_candidates_are_made_once():
         "memory:", graphs=[REFUNDS, FRIDGES], clock=clock, choosing=Choosing(embed=embed, least=0.1)
     ) as runtime:
         for problem in ("mmm", "fff"):
-            await runtime._core.chooser.choose(packet(problem), clock.now())
+            await core_of(runtime).chooser.choose(packet(problem), clock.now())
         assert embed.texts.count("my fridge is broken") == 1
         runtime.register(desk("parcels", "where is my parcel"))
-        choice = await runtime._core.chooser.choose(packet("rrrr"), clock.now())
+        choice = await core_of(runtime).chooser.choose(packet("rrrr"), clock.now())
         assert embed.texts.count("my fridge is broken") == embed.texts.count("where is my parcel") == 1
         assert "parcels.ASKED" in {each.id for each in choice.explanation.judged}
 

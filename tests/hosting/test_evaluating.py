@@ -16,6 +16,7 @@ from gatechart.selection import Exploring, Learned
 from gatechart.selection.evaluation import Comparison
 from gatechart.testing import VirtualClock
 from gatechart.values.profiles import Profile
+from tests.insides import store_of
 from tests.noticing import Moves, go_round
 from tests.runtime.choosing_agents import asking, begun
 from tests.runtime.handovers import house, only, rest, target_of, worker
@@ -162,7 +163,7 @@ async def test_histories_tell_when_another_threshold_would_have_handed_on(most, 
             await rest(runtime)
             (row,) = await runtime.handoffs(source=agent.id)
             await runtime.rate_handoff(row.id, **answers)
-        told = await evaluate_directory(runtime, store=runtime._core.store, graphs=[going_round(most), refund, parcel])
+        told = await evaluate_directory(runtime, store=store_of(runtime), graphs=[going_round(most), refund, parcel])
         assert sorted(told.retimed, key=lambda each: each.said) == sorted(expected, key=lambda each: each.said)
 
 
@@ -173,5 +174,5 @@ async def test_a_history_that_is_pruned_or_of_a_graph_that_is_gone_tells_nothing
         await agent.send("GO")
         await rest(runtime)
         await runtime.rate_handoff((await only(runtime)).id, needed=False)
-        told = await evaluate_directory(runtime, store=runtime._core.store, graphs=[refund, parcel])
+        told = await evaluate_directory(runtime, store=store_of(runtime), graphs=[refund, parcel])
         assert told.retimed == (Retimed("moves", TimeRating.NEEDLESS, unknown=1),)

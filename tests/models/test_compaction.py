@@ -19,6 +19,7 @@ from gatechart.models.transcript import Transcript
 from gatechart.testing.scripted_model import Calls, Fails, Says, scripted_model
 from gatechart.tools import ToolContext, ToolPolicies
 from gatechart.values.commits import JournalRecord
+from tests.insides import core_of, services_of, store_of
 from tests.models.loop_tools import lookup
 from tests.models.raw_server import answer, raw_server
 from tests.models.support import Services, chat
@@ -104,7 +105,7 @@ async def test_one_large_result_does_not_stop_a_conversation(model, compaction):
         opened(server, loop, model=model) as runtime,
     ):
         agent = await asked(runtime, "Fetch it", "Thanks")
-        entries = await runtime._core.store.journal("a", "conversation")
+        entries = await store_of(runtime).journal("a", "conversation")
     assert agent.context.answers == ["Done.", "Bye."]
     told = json.dumps(server.requests[-1]["messages"], ensure_ascii=False)
     if compaction is None:
@@ -118,7 +119,7 @@ async def test_what_a_model_was_sent_follows_from_the_journal():
     loop = ModelLoop(tools=[fetch], compaction=None, most_bytes=10**6)
     async with scripted_model(windowed(8_000, [FETCH, Says("Done.")])) as server, opened(server, loop) as runtime:
         await asked(runtime, "Fetch it")
-        entries = await runtime._core.store.journal("a", "conversation")
+        entries = await store_of(runtime).journal("a", "conversation")
     limit = Transcript(entries).last.limit
     before = Transcript({name: text for name, text in entries.items() if name != "turn.2"})
     [_, turn] = fitted(before.messages, limit)
@@ -323,7 +324,7 @@ async def test_an_answer_that_is_no_summary_is_asked_for_again_once_and_then_ext
         opened(server, loop) as runtime,
     ):
         agent = await asked(runtime, "Where is 4711?", "Thanks")
-        entries = await runtime._core.store.journal("a", "conversation")
+        entries = await store_of(runtime).journal("a", "conversation")
     assert agent.context.answers == ["It was shipped.", "Bye."]
     assert not agent.context.failures
     bodies = [each.body for each in server.asked]
@@ -412,7 +413,7 @@ async def test_a_summary_is_not_paid_again_if_the_process_dies_before_it_is_used
         async with opened(server, loop, sqlite_url) as runtime:
             await (await runtime.resume("a")).until("LISTENING")
             agent = await runtime.resume("a")
-            entries = await runtime._core.store.journal("a", "conversation")
+            entries = await store_of(runtime).journal("a", "conversation")
     assert agent.context.answers == ["Hello.", "Bye."]
     assert [is_summary(each) for each in server.requests] == [False, True, False]
     assert not any(name.startswith("summary") for name in entries)
@@ -456,7 +457,7 @@ async def test_a_summary_that_an_older_version_recorded_is_used():
     }
     async with scripted_model([Says("Hello."), Says("Bye.")]) as server, opened(server, loop) as runtime:
         agent = await asked(runtime, "Hi")
-        await runtime._core.persist(JournalRecord.by_operator("a", "conversation", "summary.1", json.dumps(old)))
+        await core_of(runtime).persist(JournalRecord.by_operator("a", "conversation", "summary.1", json.dumps(old)))
         await agent.send("ASKED", {"text": "Thanks"})
         await agent.until("LISTENING")
     assert "an old summary" in server.requests[-1]["messages"][0]["content"]
@@ -469,8 +470,8 @@ async def test_an_id_of_a_call_that_a_summary_replaced_is_not_given_to_another_c
     script = [first, Says("Booked."), Says("Hm."), second, Says("Booked.")]
     async with scripted_model(windowed(10**6, script)) as server, opened(server, loop) as runtime:
         await asked(runtime, "Book a", "Thanks", "Book b")
-        keys = runtime._core.services.keys
-        entries = await runtime._core.store.journal("a", "conversation")
+        keys = services_of(runtime).keys
+        entries = await store_of(runtime).journal("a", "conversation")
     assert len(keys) == len(set(keys)) == 2
     assert any(map(is_summary, server.requests))
     assert not any("call_1" in text for name, text in entries.items() if name.startswith("compaction"))
@@ -513,7 +514,7 @@ async def test_calls_that_wait_for_approval_stay_in_a_transcript_that_is_too_lon
         await agent.send("DECIDED", {"approved": {"b1": True}})
         await agent.until("LISTENING")
         agent = await runtime.resume("a")
-        assert len(runtime._core.services.keys) == 1
+        assert len(services_of(runtime).keys) == 1
     assert agent.context.answers == ["Hello.", "Booked."]
     assert any(map(is_summary, server.requests))
 
@@ -579,7 +580,7 @@ async def test_a_result_has_about_a_quarter_of_the_tokens_at_which_a_summary_is_
     loop = ModelLoop(tools=[fetch], compaction=compaction)
     async with scripted_model(windowed(10**6, [FETCH, Says("Done.")])) as server, opened(server, loop) as runtime:
         await asked(runtime, "Fetch it")
-        entries = await runtime._core.store.journal("a", "conversation")
+        entries = await store_of(runtime).journal("a", "conversation")
     told = json.loads(entries["result.1.0"])["output"]
     assert most <= len(told) < most + 200
     assert f"{most:,} at most are shown" in told

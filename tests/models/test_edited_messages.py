@@ -15,6 +15,7 @@ from gatechart.models.hearing import Hearing, SourceMessages, compared, is_same
 from gatechart.models.transcript import Transcript
 from gatechart.testing.scripted_model import Calls, Says, scripted_model
 from gatechart.tools import ToolContext
+from tests.insides import store_of
 from tests.models.support import Chat, Services, chat, hear, keep
 
 PIN = "pin-0815"
@@ -134,11 +135,11 @@ async def test_the_records_of_an_edited_call_are_forgotten_too(sqlite_url):
         async with opening as runtime:
             agent = await runtime.start("chat", at="LISTENING", agent_id="a")
             await ask(runtime, f"My {PIN}")
-            stored = await runtime._core.store.journal("a", "conversation")
+            stored = await store_of(runtime).journal("a", "conversation")
             assert any(name.startswith("gatechart.call.") and PIN in text for name, text in stored.items())
             await agent.send("EDITED", {"old": PIN, "new": "***"})
             await ask(runtime, "Sure?")
-            assert PIN not in str(await runtime._core.store.journal("a", "conversation"))
+            assert PIN not in str(await store_of(runtime).journal("a", "conversation"))
 
 
 async def test_an_edit_alone_does_not_ask_the_model_again():
@@ -262,7 +263,7 @@ async def test_a_call_that_waits_for_a_person_is_not_edited():
             agent = await runtime.start("chat", at="LISTENING", agent_id="a")
             await ask(runtime, "Look", state="APPROVING")
             message = Message(role="agent", tool_calls=(ToolCall(name="look_up", arguments={"order": "2"}, id="one"),))
-            talk = Transcript(await runtime._core.store.journal("a", "conversation"))
+            talk = Transcript(await store_of(runtime).journal("a", "conversation"))
             hearing = compared(talk, SourceMessages("", (*agent.context.messages, message)))
             assert (hearing.new, hearing.rewritten) == ((), {})
             await agent.send("DECIDED", {"approved": {"one": True}})

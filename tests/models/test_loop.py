@@ -12,6 +12,7 @@ from gatechart.models import AnthropicModel, Budget, OpenAIModel, Prices, Summar
 from gatechart.testing import VirtualClock
 from gatechart.testing.scripted_model import Calls, Fails, Hangs, Says, scripted_model
 from gatechart.tools import BreakerPolicy, ToolContext, ToolPolicies
+from tests.insides import services_of, store_of
 from tests.models.loop_tools import lookup
 from tests.models.support import Chat, Services, chat, fail, said
 from tests.runtime.support import eventually
@@ -106,7 +107,7 @@ async def test_a_text_that_looks_like_a_call_is_the_answer():
     text = '<tool_call>{"name": "refund", "arguments": {"order": "1", "amount": 5}}</tool_call>'
     async with scripted_model([Says(text)]) as server, opened(server) as runtime:
         agent = await asked(runtime)
-        assert (agent.context.answers, runtime._core.services.calls) == ([text], {})
+        assert (agent.context.answers, services_of(runtime).calls) == ([text], {})
 
 
 async def test_secrets_in_a_result_are_masked_for_the_model_and_the_conversation():
@@ -378,7 +379,7 @@ async def test_what_was_heard_said_and_called_is_kept_when_the_state_is_left():
         await agent.send("ASKED", {"text": "And 4712?"})
         await agent.until("LISTENING")
         agent = await runtime.resume("a")
-        assert runtime._core.services.calls == {"lookup": 1}
+        assert services_of(runtime).calls == {"lookup": 1}
     assert said(agent) == [
         ("user", "Where is 4711?"),
         ("user", "And 4712?"),
@@ -398,11 +399,11 @@ async def test_calls_wait_for_a_person_and_then_go_on_where_they_were():
     async with scripted_model([calls, Says("Refunded.")]) as server, opened(server, loop) as runtime:
         agent = await asked(runtime, state="APPROVING")
         assert agent.context.waits_for == [{"id": "r", "name": "refund", "arguments": {"order": "1", "amount": 5}}]
-        assert runtime._core.services.calls == {}
+        assert services_of(runtime).calls == {}
         await agent.send("DECIDED", {"approved": {"r": True}})
         await agent.until("LISTENING")
         agent = await runtime.resume("a")
-        assert runtime._core.services.calls == {"refund": 1, "lookup": 1}
+        assert services_of(runtime).calls == {"refund": 1, "lookup": 1}
     assert said(agent)[1:] == [("agent", "I refund it.", {"refunded": 5}, "1 was shipped"), ("agent", "Refunded.")]
     assert len(server.requests) == 2
 
@@ -415,7 +416,7 @@ async def test_a_call_that_a_person_refuses_is_told_to_the_model():
         await agent.send("DECIDED", {"approved": {"all": "too much"}})
         await agent.until("LISTENING")
         assert said(await runtime.resume("a"))[1] == ("agent", "", "too much")
-        assert runtime._core.services.calls == {}
+        assert services_of(runtime).calls == {}
 
 
 async def test_an_answer_stands_until_something_new_is_said():
@@ -437,11 +438,11 @@ async def test_a_new_process_goes_on_where_the_transcript_ends(sqlite_url):
             agent = await runtime.start("chat", at="LISTENING", agent_id="a")
             await agent.send("ASKED", {"text": "Where is 4711?"})
             await server.asked(2)
-            assert runtime._core.services.calls == {"lookup": 1}
+            assert services_of(runtime).calls == {"lookup": 1}
         async with opened(server, store=sqlite_url) as runtime:
             await (await runtime.resume("a")).until("LISTENING")
             agent = await runtime.resume("a")
-            assert runtime._core.services.calls == {}
+            assert services_of(runtime).calls == {}
     assert said(agent)[1:] == [("agent", "", "4711 was shipped"), ("agent", "It was shipped.")]
 
 
@@ -458,7 +459,7 @@ async def test_a_long_transcript_is_replaced_by_a_summary_with_its_record():
             await agent.send("ASKED", {"text": f"question {number}"})
             await agent.until("LISTENING")
         agent = await runtime.resume("a")
-        entries = await runtime._core.store.journal("a", "conversation")
+        entries = await store_of(runtime).journal("a", "conversation")
     assert agent.context.answers == ["Yes."] * 4
     told = [each["content"] for each in server.requests[-1]["messages"]]
     assert told[0].startswith("[Summary of what was said before]\n")

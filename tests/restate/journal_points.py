@@ -17,19 +17,19 @@ OF_ATTEMPTS = ("attempt decided", "attempt carried out")
 def install(points):
     """Have all agents of this process pass the points, each as near to an entry of the engine's journal as can be."""
     Session.report = _passing(points, Session.report, after="report made")
-    for name in ("_note", "_post"):
+    for name in ("note_step", "post_report"):
         setattr(invokes, name, _passing_plain(points, getattr(invokes, name), "report journaled"))
-    invokes._asked = _passing(points, invokes._asked, before="report journaled", after="answer had")
-    journals._enter = _passing(points, journals._enter, after="entry written")
+    invokes.answer_of = _passing(points, invokes.answer_of, before="report journaled", after="answer had")
+    journals.write_record = _passing(points, journals.write_record, after="entry written")
     agent_object.decide = _passing(points, agent_object.decide, after="turn decided")
     agent_object.choice_for = _passing(points, agent_object.choice_for, after="choice made")
-    agent_object._chosen = _passing(points, agent_object._chosen, after="choice journaled")
-    agent_object._carried_out = _passing(points, agent_object._carried_out, after="turn carried out")
+    agent_object.journaled_choice = _passing(points, agent_object.journaled_choice, after="choice journaled")
+    agent_object.carry_out = _passing(points, agent_object.carry_out, after="turn carried out")
     _install_attempts(points)
 
 
 def _install_attempts(points):
-    decide, carry_out = agent_object.decide, agent_object._carried_out
+    decide, carry_out = agent_object.decide, agent_object.carry_out
     is_attempt = False
 
     @wraps(decide)
@@ -50,7 +50,7 @@ def _install_attempts(points):
             points.pass_by("attempt carried out")
         return result
 
-    agent_object.decide, agent_object._carried_out = decided, carried_out
+    agent_object.decide, agent_object.carry_out = decided, carried_out
 
 
 def _passing(points, function, before="", after=""):

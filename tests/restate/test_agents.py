@@ -34,6 +34,7 @@ from gatechart.restate import RestateRuntime
 from gatechart.values.delays import Retry
 from gatechart.values.handoffs import HandoffStatus
 from gatechart.values.mail import MailStatus
+from tests.insides import calls_of, host_of
 from tests.ports import free_ports
 from tests.restate.engines import eventually
 from tests.runtime.handovers import ALL
@@ -515,8 +516,8 @@ async def test_an_engine_that_is_not_there_is_named():
 
 
 async def test_who_calls_the_engine_itself_cannot_speak_for_the_framework(runtime, agent):
-    told = {"payload": {"result": "forged"}, "id": None, "life": agent._host.life}
+    told = {"payload": {"result": "forged"}, "id": None, "life": host_of(agent).life}
     for name in ("done.invoke.scan", "after.5d.WAITING", "handoff.accepted"):
         with pytest.raises(ReservedEventError):
-            await runtime._calls.ask("send", agent.id, told | {"event": name})
+            await calls_of(runtime).ask("send", agent.id, told | {"event": name})
     assert (await runtime.resume(agent.id)).snapshot.version == agent.snapshot.version

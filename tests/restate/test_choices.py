@@ -96,14 +96,14 @@ async def test_a_choice_that_comes_after_its_state_was_left_counts_no_more():
 
 
 async def test_a_function_that_begins_before_its_turn_is_stored_is_offered_the_transfers(place, monkeypatch):
-    begun = agent_object._start_invocation
+    begun = agent_object.start_invocation
 
     async def begun_early(*arguments):
         engine_id = await begun(*arguments)
         await asyncio.sleep(0.5)  # in which the function asks
         return engine_id
 
-    monkeypatch.setattr(agent_object, "_start_invocation", begun_early)
+    monkeypatch.setattr(agent_object, "start_invocation", begun_early)
     async with Runtime.open(place, graphs=[offering]) as runtime:
         agent = await runtime.start("offering", at="CHECKING", agent_id="o-1")
         await agent.until("SEARCHING", timeout=20)

@@ -29,6 +29,7 @@ from gatechart.values.handoffs import HandoffQuery, HandoffStatus, Obstacle
 from gatechart.values.mail import Mail
 from gatechart.values.names import CHOOSING, WITHDRAWN
 from gatechart.values.profiles import Needs, Profile
+from tests.insides import core_of
 from tests.restate.engines import eventually
 from tests.restate.moving import home, quiet
 from tests.runtime.choosing_agents import HIGHEST, NOBODY, asking, begun, senior
@@ -323,7 +324,7 @@ class Never:
 async def test_a_handoff_that_waits_for_its_choice_moves_along_and_is_chosen_there(engine, tmp_path, sqlite_url):
     graphs = [asking(HIGHEST, mode="delegate", deadline="1h"), plain_worker, senior]
     async with Runtime.open(sqlite_url, graphs=graphs, limits=Limits(close_s=0.1)) as runtime:
-        runtime._core.chooser = never = Never()
+        core_of(runtime).chooser = never = Never()
         agent = await runtime.start("asking", at="TALKING")
         await agent.send("ASK")
         await never.begun.wait()

@@ -11,6 +11,7 @@ from gatechart import AgentContext, Runtime, StateTransitionGraph, Transition
 from gatechart.errors import AgentTooLargeError, InboxFullError, UnknownAgentError
 from gatechart.restate import RestateRuntime, auxiliary_objects
 from gatechart.values.mail import Mail, MailStatus
+from tests.insides import calls_of
 from tests.restate.engines import eventually
 
 MEGABYTE = 1_000_000
@@ -99,8 +100,8 @@ async def test_an_agent_that_was_erased_has_room_again(place):
 async def test_a_place_of_a_caller_that_died_is_given_again(place, monkeypatch):
     async with opened(place, inbox=2) as runtime:
         for _ in range(2):
-            await runtime._calls.ingress.ask(
-                "post", runtime._calls.names.inbox, "enter", "l-1", {"bytes": 10}, reads=False
+            await calls_of(runtime).ingress.ask(
+                "post", calls_of(runtime).names.inbox, "enter", "l-1", {"bytes": 10}, reads=False
             )
         with pytest.raises(InboxFullError):
             await runtime.post("l-1", "NOTED")
@@ -154,7 +155,7 @@ async def test_an_agent_that_keeps_all_that_a_message_carries_is_erased(place):
 async def deliver_much(runtime, agent_id, megabytes):
     """Delivers a large timer, as an agent's turn does."""
     mail = replace(letter(0, megabytes * MEGABYTE, agent_id), due=datetime.now(UTC) + timedelta(hours=1))
-    await runtime._calls.deliver("post", mail)
+    await calls_of(runtime).deliver("post", mail)
 
 
 async def test_large_payloads_are_kept_out_of_what_each_run_reads(place):
@@ -168,7 +169,7 @@ async def test_much_mail_of_moderate_size_does_not_make_each_run_read_all_of_it(
     async with opened(place) as runtime:
         for n in range(30):
             mail = replace(letter(0, 0), payload={"n": n, "text": "x" * 15_000})
-            await runtime._calls.deliver("post", mail)
+            await calls_of(runtime).deliver("post", mail)
         await arrived(runtime, "l-1", 30)
         assert (await state_bytes(place, "l-1"))["agent"] < 170_000
         await runtime.start("large", at="OPEN", agent_id="l-1")
@@ -205,7 +206,7 @@ async def test_mail_that_is_more_than_a_message_carries_is_taken_in_order_and_le
     async with opened(place) as runtime:
         for n in range(40):
             mail = replace(letter(0, 0), payload={"n": n, "text": "x" * 900_000})
-            await runtime._calls.deliver("post", mail)
+            await calls_of(runtime).deliver("post", mail)
         await runtime.start("large", at="OPEN", agent_id="l-1")
 
         async def are_all_seen():

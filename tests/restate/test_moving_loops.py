@@ -14,6 +14,7 @@ from gatechart.testing.scripted_model import Calls, Says, scripted_model
 from gatechart.tools import BreakerPolicy, ToolContext, ToolError, ToolPolicies
 from gatechart.values.breakers import BreakerState
 from gatechart.values.transfers import count_of
+from tests.insides import store_of
 from tests.models.support import Chat, Services, keep
 from tests.restate.engines import eventually
 from tests.restate.moving import home
@@ -120,5 +121,5 @@ async def test_a_loop_goes_on_where_it_was_with_its_waits_breakers_and_transfers
 
 async def waits(runtime):
     """Whether the order was refused for now, which is recorded with the moment of the next attempt."""
-    entries = await runtime._core.store.journal("r-1", "conversation")
+    entries = await store_of(runtime).journal("r-1", "conversation")
     return any("call.tried" in name for name in entries)

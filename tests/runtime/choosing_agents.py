@@ -5,6 +5,7 @@ import asyncio
 from gatechart import Handoff, StateTransitionGraph, Transition
 from gatechart.graph.selection import Best
 from gatechart.values.profiles import Needs, Profile
+from tests.insides import core_of
 from tests.runtime.handovers import Talk, note, rest, worker
 
 NOBODY = Best(Needs(domains=("moon",)))
@@ -49,10 +50,10 @@ class Waiting:
     """A chooser that chooses when it is let, and fails before as often as it is told."""
 
     def __init__(self, runtime, failures=0):
-        self._chooser = runtime._core.chooser
+        self._chooser = core_of(runtime).chooser
         self.failures, self.asked = failures, 0
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()
-        runtime._core.chooser = self
+        core_of(runtime).chooser = self
 
     async def choose(self, packet, now):
         self.asked += 1

@@ -9,6 +9,7 @@ from gatechart.errors import EventError, OutsideError
 from gatechart.testing import VirtualClock
 from gatechart.values.agents import Status
 from gatechart.values.handoffs import HandoffStatus, Side
+from tests.insides import core_of
 from tests.runtime.handovers import BESTS, FALLBACKS, house, pass_time, rest
 
 GRAPHS = ("first", "second", "second", "desk", "desk", "crowded", "crowded", "picky", *BESTS, "the best", "the best")
@@ -115,7 +116,7 @@ async def _do(runtime, what, *more):  # noqa: C901, PLR0912  a case for each ste
         case "pass":
             await pass_time(runtime, *more)
         case "choose badly":
-            runtime._core.chooser = Unsure(runtime._core.chooser, *more)
+            core_of(runtime).chooser = Unsure(core_of(runtime).chooser, *more)
         case "rest":
             await rest(runtime)
         case "give way":

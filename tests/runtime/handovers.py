@@ -18,6 +18,7 @@ from gatechart.values.mail import MailStatus
 from gatechart.values.names import WITHDRAWN
 from gatechart.values.profiles import Needs, Profile
 from gatechart.values.queries import MailQuery, Query
+from tests.insides import clock_of, store_of
 from tests.runtime.support import WrappedStore, at_rest
 
 CHOOSING, PENDING, ACCEPTED = HandoffStatus.CHOOSING, HandoffStatus.PENDING, HandoffStatus.ACCEPTED
@@ -190,13 +191,13 @@ async def rest(runtime):
     if hasattr(runtime, "at_rest"):
         await runtime.at_rest()
         return
-    await at_rest(runtime, runtime._core.clock)
-    await check(runtime._core.store)
+    await at_rest(runtime, clock_of(runtime))
+    await check(store_of(runtime))
 
 
 async def pass_time(runtime, seconds):
     """Lets time go by, and whoever waits for it go on."""
-    runtime._core.clock.advance(seconds)
+    clock_of(runtime).advance(seconds)
     await rest(runtime)
 
 

@@ -14,6 +14,7 @@ from gatechart.testing import VirtualClock
 from gatechart.tools import BreakerPolicy
 from gatechart.values.breakers import BreakerRecord, BreakerState
 from tests.homes import POSTGRESQL
+from tests.insides import core_of
 from tests.runtime.busy_agents import Services, Task, note, noted, opened
 from tests.runtime.support import eventually
 
@@ -209,14 +210,14 @@ async def test_breakers_that_are_as_good_as_unused_are_forgotten(clock, services
         await broken_by_name(runtime)
         agent = await runtime.start("caller", at="CALLING")
         await noted(agent, 1)
-        assert len(runtime._core.breakers._kept) <= 5
+        assert len(core_of(runtime).breakers._kept) <= 5
         assert [each.name for each in await runtime.breakers()] == ["erp"]
 
 
 async def broken_by_name(runtime):
     for _ in range(2):
-        permit = await runtime._core.breakers.acquire("erp", TWICE)
-        await runtime._core.breakers.fail(permit, "503")
+        permit = await core_of(runtime).breakers.acquire("erp", TWICE)
+        await core_of(runtime).breakers.fail(permit, "503")
 
 
 async def test_an_operator_isolates_a_breaker_until_one_closes_it(database, clock, services):

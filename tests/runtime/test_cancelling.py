@@ -9,6 +9,7 @@ import pytest
 from gatechart import Runtime
 from gatechart.stores import open_store
 from gatechart.tasks import start_task
+from tests.insides import core_of
 from tests.runtime.support import Gate, WrappedStore, gated, nothing_changes, parcel, soon
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -135,7 +136,7 @@ async def test_turns_whose_tasks_are_ended_with_the_event_loop_leave_nobody_wait
     async with nothing_changes(runtime, agent):
         sends = [asyncio.ensure_future(agent.send("PASSED")) for _ in range(3)]
         await gate.reached()
-        for task in runtime._core.tasks:
+        for task in core_of(runtime).tasks:
             task.cancel()
         results = await soon(asyncio.gather(*sends, return_exceptions=True))
         assert [type(result) for result in results] == [asyncio.CancelledError] * 3

@@ -21,12 +21,13 @@ from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.tools import BreakerPolicy
 from gatechart.values.agents import Status
-from gatechart.values.commits import MailEnd, Posting
+from gatechart.values.commits import MailEnd
 from gatechart.values.mail import Mail
 from gatechart.values.names import CHOOSING as CHOOSING_MAIL
 from gatechart.values.names import WITHDRAWN
 from gatechart.values.profiles import Needs, Profile
 from gatechart.values.tool_policies import ToolPolicies
+from tests.insides import accept_mail, clock_of, core_of, host_of
 from tests.runtime.choosing_agents import HIGHEST, NOBODY, Waiting, asking, begun, plain, senior
 from tests.runtime.handovers import (
     ACCEPTED,
@@ -392,9 +393,9 @@ async def test_a_withdrawal_that_comes_after_the_choice_reaches_the_target(place
         agent = await begun(runtime)
         row = await only(runtime)
         late = {"handoff": row.id, "expired": False, "choosing": True, "reason": "the customer found it"}
-        now = runtime._core.clock.now()
-        mail = Mail(runtime._core.number(), agent.id, WITHDRAWN, late, now, sender=agent.id)  # as if sent before
-        await runtime._core.persist(Posting(mail), lambda: runtime._effects.accept(mail))
+        now = clock_of(runtime).now()
+        mail = Mail(core_of(runtime).number(), agent.id, WITHDRAWN, late, now, sender=agent.id)  # as if sent before
+        await accept_mail(runtime, mail)
         await rest(runtime)
         assert await statuses(runtime) == [CANCELLED]
         assert agent.configuration == ("FAILED",)
@@ -407,8 +408,8 @@ async def test_what_is_not_chosen_in_time_expires(place):
         agent = await runtime.start("asking", at="TALKING")
         await agent.send("ASK")
         await chooser.begun.wait()
-        runtime._core.clock.advance(11)
-        await eventually(lambda: len(agent._host._queue.mail) == 2)
+        clock_of(runtime).advance(11)
+        await eventually(lambda: len(host_of(agent)._queue.mail) == 2)
         chooser.go_on.set()
         await rest(runtime)
         assert (agent.configuration, await statuses(runtime)) == (("LATE",), [EXPIRED])

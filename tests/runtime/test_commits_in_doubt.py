@@ -13,6 +13,7 @@ from gatechart.testing import VirtualClock
 from gatechart.values.commits import StepRecord
 from gatechart.values.handoffs import HandoffStatus
 from gatechart.values.trail import Noted, entries_in
+from tests.insides import core_of
 from tests.runtime.handovers import ALL
 from tests.runtime.ledgers import Faults, Ledger, note, pass_on, try_it
 from tests.runtime.support import WrappedStore, at_rest, eventually, nothing, soon
@@ -321,7 +322,7 @@ async def test_mail_in_doubt_for_an_agent_that_starts_later_is_delivered_only_if
     clock.advance(60)
     await at_rest(runtime, clock)
     assert (agent.context.notes, agent.snapshot.version) == (notes, 1 + len(notes))
-    assert (await runtime.mail("later"), runtime._core.doubted) == ([], set())
+    assert (await runtime.mail("later"), core_of(runtime).doubted) == ([], set())
 
 
 @pytest.mark.needs("takes_a_clock")
@@ -334,13 +335,13 @@ async def test_a_withdrawal_in_doubt_is_looked_up_before_an_agent_that_does_not_
         store.lose_connection(before=True)
         with pytest.raises(StoreFailedError):
             await soon(runtime.cancel_handoff(row.id, reason="never mind"))
-        assert len(runtime._core.doubted) == 1
+        assert len(core_of(runtime).doubted) == 1
         store.mend()
         for seconds in (2, 4, 8, 16, 60):
             clock.advance(seconds)
             await at_rest(runtime, clock)
         (row,) = await runtime.handoffs()
-        assert (row.status, runtime._core.doubted, await runtime.mail()) == (HandoffStatus.REJECTED, set(), [])
+        assert (row.status, core_of(runtime).doubted, await runtime.mail()) == (HandoffStatus.REJECTED, set(), [])
 
 
 @pytest.mark.needs("takes_a_clock")

@@ -36,8 +36,14 @@ def clock():
 
 
 @pytest.fixture
-async def runtime(place, clock):
-    async with Runtime.open(place, graphs=[trip()], clock=clock, services=[]) as opened:
+def services():
+    """The invokes of the trips, which note themselves there."""
+    return []
+
+
+@pytest.fixture
+async def runtime(place, clock, services):
+    async with Runtime.open(place, graphs=[trip()], clock=clock, services=services) as opened:
         yield opened
 
 
@@ -162,9 +168,8 @@ async def test_mail_that_waited_for_the_fork_is_applied_to_it(agent, runtime):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_timers_and_invokes_of_its_states_begin_anew_for_a_fork(runtime, clock):
+async def test_timers_and_invokes_of_its_states_begin_anew_for_a_fork(runtime, clock, services):
     agent = await runtime.start("trip", at="HOME", agent_id="t-1")
-    services = agent._host.core.services
     await agent.send("LEFT")
     await eventually(lambda: len(services) == 1)
     clock.advance(50)

@@ -53,6 +53,7 @@ from gatechart.values.framework import (
 )
 from gatechart.values.lessons import LEARN
 from gatechart.values.mail import Mail, MailStatus
+from tests.insides import calls_of, effects_of
 
 pytestmark = pytest.mark.sqlite_is_enough
 
@@ -473,10 +474,10 @@ async def test_stored_mail_is_applied_only_where_the_framework_sent_it(request, 
 
 async def past_the_gate(runtime, mail):
     """Accept mail as if an earlier release had, which did not check its recipient."""
-    if hasattr(runtime, "_calls"):
-        await runtime._calls.deliver("post", mail)
+    if runtime.capabilities.home == "Restate":
+        await calls_of(runtime).deliver("post", mail)
     else:
-        await runtime._effects.posted.post(mail)
+        await effects_of(runtime).posted.post(mail)
 
 
 async def test_mail_that_got_past_the_gate_is_refused_in_its_turn_on_every_home(runtime):

@@ -7,9 +7,9 @@ import pytest
 from gatechart import Handoff, Runtime
 from gatechart.errors import NoHandoffError, ReservedEventError
 from gatechart.values.agents import Status
-from gatechart.values.commits import Posting
-from gatechart.values.handoffs import HandoffQuery, Mode, Side
+from gatechart.values.handoffs import Mode, Side
 from gatechart.values.mail import Mail
+from tests.insides import accept_mail, clock_of, store_of
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -242,9 +242,9 @@ async def test_an_offer_whose_id_is_settled_is_refused(place):
         row = await only(runtime)
         await target.send("WILL", {"willing": True})
         assert agent.configuration == ("REFUSED",)
-        store, now = runtime._core.store, runtime._core.clock.now()
+        store, now = store_of(runtime), clock_of(runtime).now()
         again = Mail(store.numbers(1), target.id, "handoff.offered.WORKING", row.packet, now, row.id, agent.id)
-        await runtime._core.persist(Posting(again), lambda: runtime._effects.accept(again))
+        await accept_mail(runtime, again)
         await rest(runtime)
         assert (target.configuration, await runtime.mail(), await statuses(runtime)) == (("RESTING",), [], [REJECTED])
 
@@ -346,7 +346,7 @@ async def test_a_thousand_are_handed_on_at_once(place):
         assert len({row.target for row in rows}) == 1000
         found = (await runtime.find(graph="second", limit=2000)).agents
         assert {each.agent_id for each in found} == {row.target for row in rows}
-        assert await runtime._core.store.handoffs(HandoffQuery(status=PENDING)) == []
+        assert await runtime.handoffs(status=PENDING) == []
 
 
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
@@ -356,7 +356,7 @@ async def test_an_agent_that_is_erased_rejects_what_it_was_offered(place, reside
         target = await living(runtime)
         await target.send("WILL", {"willing": False})
         agent = await asked(runtime, agent=target.id, fallbacks="all")
-        clock = runtime._core.clock
+        clock = clock_of(runtime)
         if resident:
             await runtime.erase(target.id)
     async with house(place, clock=clock) as runtime:

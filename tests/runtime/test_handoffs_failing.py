@@ -14,6 +14,7 @@ from gatechart.values.delays import Retry
 from gatechart.values.effects import Offer
 from gatechart.values.handoffs import Obstacle
 from gatechart.values.mail import Mail
+from tests.insides import clock_of, core_of, effects_of, store_of, withhold_mail
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -187,13 +188,13 @@ async def test_an_older_packet_is_brought_up_to_date(place):
 
 async def _offer_instead(runtime, row, packet, *, deliver=True):
     """Has another packet come under the handoff's id, as one that an older program wrote."""
-    core = runtime._core
+    core = core_of(runtime)
     (waiting,) = [mail for mail in await runtime.mail(row.target) if mail.id == row.id]
     offered = Mail(core.store.numbers(1), row.target, waiting.event, packet, core.clock.now(), row.id, row.source)
-    await runtime._core.store.commit([MailEnd(waiting.number), Posting(offered)])
-    runtime._effects.timers.drop(row.target, lambda mail: mail.number == waiting.number)
+    await store_of(runtime).commit([MailEnd(waiting.number), Posting(offered)])
+    effects_of(runtime).timers.drop(row.target, lambda mail: mail.number == waiting.number)
     if deliver:
-        runtime._effects.accept(offered)
+        effects_of(runtime).accept(offered)
         await rest(runtime)
 
 
@@ -220,7 +221,7 @@ async def test_it_is_tried_again_after_a_while_with_the_same_target(place):
 async def test_a_try_that_waits_for_its_time_survives_a_restart(place):
     async with house(place) as runtime:
         agent = await asked(runtime, at="GUARDED", fallbacks="again")
-        clock = runtime._core.clock
+        clock = clock_of(runtime)
     async with house(place, clock=clock) as runtime:
         await rest(runtime)
         assert await statuses(runtime) == [REJECTED, PENDING]
@@ -329,7 +330,7 @@ async def test_an_offer_to_a_graph_that_is_gone_by_then_goes_to_the_next(place, 
         agent = await runtime.start("first", at="TALKING")
         wanted = {"to": "picky", "agent": None if new else target.id}
         offer = await _held_back(runtime, agent, {**wanted, "fallbacks": "other"})
-        clock = runtime._core.clock
+        clock = clock_of(runtime)
     async with house(place, first, second, desk, clock=clock) as runtime:
         await rest(runtime)
         tried, taken = await runtime.handoffs()
@@ -339,7 +340,7 @@ async def test_an_offer_to_a_graph_that_is_gone_by_then_goes_to_the_next(place, 
 
 async def _held_back(runtime, agent, wanted):
     """The id of an offer that is committed, and does not get to its target in this runtime."""
-    runtime._effects.inboxes.deliver = lambda mail: None
+    withhold_mail(runtime)
     await agent.send("ASK", wanted)
     return (await only(runtime)).id
 
@@ -394,7 +395,7 @@ async def test_an_offer_whose_mail_is_gone_is_sent_again_by_the_next_runtime(pla
         agent = await asked(runtime, agent=target.id, fallbacks="again")
         await target.send("WILL", {"willing": True})
         waiting = next(mail for mail in await runtime.mail(target.id) if mail.event.startswith("handoff.offered."))
-        await runtime._core.store.store.commit([MailEnd(waiting.number)])
+        await store_of(runtime).store.commit([MailEnd(waiting.number)])
         assert await statuses(runtime) == [REJECTED, PENDING]
     async with house(place) as runtime:
         await rest(runtime)
@@ -417,7 +418,7 @@ async def test_an_offer_that_waits_is_not_sent_again_by_the_next_runtime(place):
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_offer_to_a_new_agent_is_answered_by_one_that_was_started_under_its_id(place):
     async with house(place) as runtime:
-        store, starts = runtime._core.store, []
+        store, starts = store_of(runtime), []
         checked = store.after
 
         async def start_under_its_id(units):

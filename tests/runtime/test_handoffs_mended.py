@@ -14,6 +14,7 @@ from gatechart.values.agents import Status
 from gatechart.values.commits import MailEnd, ReserveSlot, TurnRecord, Verdict
 from gatechart.values.delays import Retry
 from gatechart.values.mail import MailStatus
+from tests.insides import store_of
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -84,7 +85,7 @@ async def test_an_offer_that_comes_while_its_target_is_erased_is_answered(place,
         target_id = (await runtime.start("second", at="RESTING", agent_id="t")).id
     async with house(place) as runtime:
         held = await runtime.resume(target_id) if is_in_memory else None
-        store, agents = runtime._core.store, await strangers(runtime, 2)
+        store, agents = store_of(runtime), await strangers(runtime, 2)
         left = list(agents)
 
         async def erase(agent_id):
@@ -132,7 +133,7 @@ async def test_an_agent_that_takes_a_handoff_while_it_is_erased_fails_it(place):
     async with house(place) as runtime:
         target_id = (await runtime.start("second", at="RESTING")).id
     async with house(place) as runtime:
-        store, (agent,) = runtime._core.store, await strangers(runtime)
+        store, (agent,) = store_of(runtime), await strangers(runtime)
 
         async def erase(agent_id):
             if agent.configuration == ("TALKING",):
@@ -155,7 +156,7 @@ async def test_an_offer_whose_mail_is_gone_is_refused_when_its_target_is_erased(
         await target.send("WILL", {"willing": False})
         agent = await asked(runtime, agent=target.id, fallbacks="again")
         (waiting,) = [mail for mail in await runtime.mail(target.id) if mail.event.startswith("handoff.offered.")]
-        await runtime._core.store.store.commit([MailEnd(waiting.number)])
+        await store_of(runtime).store.commit([MailEnd(waiting.number)])
         await runtime.erase(target.id)
         await rest(runtime)
         assert agent.snapshot.handoffs == ()
@@ -171,7 +172,7 @@ async def test_an_erasure_reads_the_mail_once_for_all_offers(place):
         for agent in agents:
             await ask(agent, target.id, fallbacks="again")
         await rest(runtime)
-        store, read = runtime._core.store, []
+        store, read = store_of(runtime), []
 
         async def mail(query):
             read.append(query)
@@ -238,7 +239,7 @@ async def test_a_source_has_its_answer_though_the_chart_of_the_target_fails_at_t
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_an_offer_is_not_taken_without_a_place_by_a_runtime_that_closes(place):
     async with house(place) as runtime:
-        store, refused = runtime._core.store, asyncio.Event()
+        store, refused = store_of(runtime), asyncio.Event()
 
         async def cannot_reserve(units):
             if any(isinstance(unit, ReserveSlot) for unit in units):
@@ -261,7 +262,7 @@ async def test_an_offer_is_not_taken_without_a_place_by_a_runtime_that_closes(pl
 async def test_an_offer_that_is_stale_and_still_pending_is_tried_again_after_a_while(place):
     async with house(place) as runtime:
         target = await runtime.start("second", at="RESTING")
-        store, tried = runtime._core.store, []
+        store, tried = store_of(runtime), []
         commit = store.commit
 
         async def never_takes(units):
@@ -289,4 +290,4 @@ async def test_what_was_handed_on_is_not_pruned_while_it_is_worked_on(place):
         await rest(runtime)
         assert await statuses(runtime) == [COMPLETED]
         assert (await runtime.prune(ended_before=timedelta(days=30))).agents == 1
-        await check(runtime._core.store)
+        await check(store_of(runtime))

@@ -11,6 +11,7 @@ from gatechart.errors import OpenHandoffError
 from gatechart.stores import MemoryStore
 from gatechart.values.agents import Status
 from gatechart.values.handoffs import Obstacle
+from tests.insides import effects_of
 from tests.runtime.handovers import (
     ACCEPTED,
     ALL,
@@ -344,14 +345,15 @@ async def test_an_offer_to_a_new_agent_goes_to_who_was_started_under_its_id_mean
     store = _Counted()
     async with house(store, limits=Limits(resident=1)) as runtime:
         agent = await runtime.start("first", at="TALKING")
-        begin, runtime._effects.inboxes._offer = runtime._effects.inboxes._offer, lambda *_: None
+        inboxes = effects_of(runtime).inboxes
+        begin, inboxes._offer = inboxes._offer, lambda *_: None
         await agent.send("ASK", {"to": "second"})
         target = (await only(runtime)).target
         await runtime.start("second", at="RESTING", agent_id=target)
         await runtime.start("second", at="RESTING")
         gc.collect()
         (offer,) = await runtime.mail(target)
-        begin(target, runtime._effects.directory.slots.of(target), deque((offer,)))
+        begin(target, effects_of(runtime).directory.slots.of(target), deque((offer,)))
         await rest(runtime)
         assert await statuses(runtime) == [ACCEPTED]
         assert (await runtime.resume(target)).snapshot.version == 2

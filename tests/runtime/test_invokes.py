@@ -26,9 +26,16 @@ from gatechart.hosting.limits import Limits
 from gatechart.stores.memory import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values.delays import Retry
+from tests.insides import effects_of
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import Parcel, UntoldError, at_rest, eventually, soon
 from tests.runtime.support import note as note_stop
+
+
+def running_invokes(runtime):
+    """The tasks of the invokes that a runtime runs, by agent."""
+    return effects_of(runtime).invokes._tasks
+
 
 pytestmark = pytest.mark.sqlite_is_enough
 
@@ -261,7 +268,7 @@ async def test_leaving_the_state_cancels_its_invoke(place, clock, services):
         await agent.send("LEFT")
         await eventually(lambda: services.seen == ["cancelled"])
         await at_rest(runtime, clock)
-        assert (agent.context.notes, runtime.pending_work, runtime._effects.invokes._tasks) == ([], 0, {})
+        assert (agent.context.notes, runtime.pending_work, running_invokes(runtime)) == ([], 0, {})
 
 
 @pytest.mark.needs("takes_a_clock")
@@ -271,7 +278,7 @@ async def test_an_invoke_whose_state_is_left_before_it_began_leaves_nothing_behi
         for _ in range(5):
             await asyncio.gather(agent.send("BEGAN"), agent.send("LEFT"))
         await at_rest(runtime, clock)
-        assert (runtime.pending_work, runtime._effects.invokes._tasks, agent.context.notes) == (0, {}, [])
+        assert (runtime.pending_work, running_invokes(runtime), agent.context.notes) == (0, {}, [])
 
 
 @pytest.mark.needs("takes_a_clock")
@@ -320,7 +327,7 @@ async def test_a_result_that_waits_behind_the_event_that_leaves_the_state_is_dis
             leaving = asyncio.ensure_future(agent.send(event))
             await asyncio.sleep(0)
             services.open.set()
-            await eventually(lambda: runtime._effects.invokes._tasks == {})
+            await eventually(lambda: not running_invokes(runtime))
             gate.set()
             await soon(asyncio.gather(held, leaving))
             await at_rest(runtime, clock)
@@ -565,7 +572,7 @@ async def test_a_result_that_was_committed_and_not_applied_is_applied_by_the_nex
         held_send = asyncio.ensure_future(agent.send("HELD"))
         await held.wait()
         services.open.set()
-        await eventually(lambda: runtime._effects.invokes._tasks == {})
+        await eventually(lambda: not running_invokes(runtime))
         asyncio.get_running_loop().call_soon(gate.set)
     await soon(held_send)
     async with opened(place, graph, services, clock) as runtime:
@@ -1039,7 +1046,7 @@ async def test_a_stream_of_an_invoke_that_the_graph_has_not_is_refused(place, cl
         with pytest.raises(UndeclaredInvokeError, match=r"'busy' has no invoke 'speek'.*did you mean 'speak'"):
             async with runtime.stream(agent.id, "speek"):
                 pass
-        assert not runtime._effects.invokes.streams.watched
+        assert not effects_of(runtime).invokes.streams.watched
 
 
 @pytest.mark.needs("watches_changes")
@@ -1072,7 +1079,7 @@ async def test_who_watches_a_stream_is_told_that_the_runtime_closes(place, clock
     async with opened(place, busy(Invoke(speak)), services, clock) as runtime:
         await runtime.start("busy", at="BUSY", agent_id="b-1")
         watching = asyncio.ensure_future(watch())
-        await eventually(lambda: runtime._effects.invokes.streams.watched)
+        await eventually(lambda: effects_of(runtime).invokes.streams.watched)
     with pytest.raises(RuntimeClosedError, match="stream"):
         await soon(watching)
 

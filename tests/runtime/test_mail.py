@@ -22,6 +22,7 @@ from gatechart.hosting.limits import Limits, WhenFull
 from gatechart.testing import VirtualClock
 from gatechart.values.delays import Retry
 from gatechart.values.mail import MailStatus
+from tests.insides import core_of, effects_of, store_of
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon
 
@@ -40,9 +41,13 @@ def clock():
 
 
 @pytest.fixture
-async def desk(place, clock):
+def faults():
+    return Faults()
+
+
+@pytest.fixture
+async def desk(place, clock, faults):
     """A runtime whose mail is tried three times, with what is broken as its services."""
-    faults = Faults()
     async with Runtime.open(place, graphs=[ledger], clock=clock, limits=TWICE, services=faults) as runtime:
         yield runtime
 
@@ -303,10 +308,10 @@ async def test_mail_for_an_agent_that_has_ended_is_refused(place):
 
 
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
-async def test_a_refused_or_failed_send_frees_its_id_for_mail(desk):
+async def test_a_refused_or_failed_send_frees_its_id_for_mail(desk, faults):
     desk_agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
     assert not (await desk_agent.send("UNHEARD", event_id="x-1")).applied
-    desk_agent._host.core.services.broken.add("a")
+    faults.broken.add("a")
     with pytest.raises(ActionFailedError):
         await desk_agent.send("TRIED", {"n": "a"}, event_id="x-2")
     assert not (await desk.post("l-1", "NOTED", {"n": "b"}, event_id="x-1")).repeat
@@ -329,9 +334,8 @@ async def test_refused_mail_frees_its_id(place):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(desk, clock):
+async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(desk, clock, faults):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
-    faults = agent._host.core.services
     faults.broken.add("a")
     number = (await desk.post("l-1", "TRIED", {"n": "a"}, event_id="x-1")).number
     for attempts, wait_s in [(1, 10), (2, 30)]:
@@ -353,9 +357,8 @@ async def test_mail_that_fails_is_tried_again_later_each_time_and_then_is_dead(d
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk, clock):
+async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk, clock, faults):
     agent, other = [await desk.start("ledger", at="OPEN", agent_id=name) for name in ("l-1", "l-2")]
-    faults = agent._host.core.services
     faults.broken.add("a")
     await desk.post("l-1", "TRIED", {"n": "a"})
     await desk.post("l-1", "NOTED", {"n": "b"})
@@ -374,9 +377,9 @@ async def test_mail_that_is_tried_again_holds_the_queue_of_its_agent_alone(desk,
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_the_queue_goes_on_behind_dead_mail(desk, clock):
+async def test_the_queue_goes_on_behind_dead_mail(desk, clock, faults):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
-    agent._host.core.services.broken.add("a")
+    faults.broken.add("a")
     await desk.post("l-1", "TRIED", {"n": "a"})
     sending = asyncio.ensure_future(agent.send("NOTED", {"n": "b"}))
     for wait_s in (10, 30):
@@ -388,9 +391,8 @@ async def test_the_queue_goes_on_behind_dead_mail(desk, clock):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_a_send_that_fails_is_not_tried_again(desk, clock):
+async def test_a_send_that_fails_is_not_tried_again(desk, clock, faults):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
-    faults = agent._host.core.services
     faults.broken.add("a")
     with pytest.raises(ActionFailedError):
         await agent.send("TRIED", {"n": "a"}, event_id="x-1")
@@ -419,9 +421,8 @@ async def test_attempts_are_counted_over_runtimes(place, clock):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock):
+async def test_dead_mail_is_delivered_once_more_when_asked(desk, clock, faults):
     agent = await desk.start("ledger", at="OPEN", agent_id="l-1")
-    faults = agent._host.core.services
     faults.broken.add("a")
     await desk.post("l-1", "TRIED", {"n": "a"}, event_id="x-1")
     for wait_s in (10, 30, 0):
@@ -701,7 +702,7 @@ async def test_a_poster_that_is_cancelled_at_the_instant_of_its_admission_leaves
         await runtime.post("l-1", "NOTED", {"n": "0"})
         posts = [asyncio.ensure_future(runtime.post("l-1", "NOTED", {"n": str(n)})) for n in (1, 2)]
         await asyncio.sleep(0)
-        effects = runtime._effects
+        effects = effects_of(runtime)
         finished = effects.finished
 
         def finish(mail):
@@ -746,8 +747,8 @@ async def test_mail_that_is_refused_dead_or_cancelled_makes_room(place, clock):
 async def test_mail_whose_poster_is_cancelled_while_it_is_committed_is_delivered(sqlite_url):
     async with Runtime.open(sqlite_url, graphs=[ledger]) as runtime:
         agent = await runtime.start("ledger", at="OPEN")
-        store = WrappedStore(runtime._core.store)
-        runtime._core.committer._store = store
+        store = WrappedStore(store_of(runtime))
+        core_of(runtime).committer._store = store
         reached = asyncio.Event()
 
         async def hold(_):

@@ -22,6 +22,7 @@ from gatechart.hosting.limits import Limits
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
 from gatechart.values.delays import Retry
+from tests.insides import store_of
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 REST_S = 10
@@ -601,7 +602,7 @@ class Comparison(RuleBasedStateMachine):
 
     async def _compare_agent(self, agent_id, known):
         agent = await self.runtime.resume(agent_id)
-        store = self.runtime._core.store
+        store = store_of(self.runtime)
         assert agent.snapshot == await store.load(agent_id)
         _check_moment(agent.snapshot, known.now, known.version)
         history = await agent.history()

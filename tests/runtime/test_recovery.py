@@ -18,6 +18,7 @@ from gatechart.testing import VirtualClock
 from gatechart.values.delays import Retry
 from gatechart.values.homes import Role
 from tests.forked import PIPE, fork
+from tests.insides import core_of
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import Gate, WrappedStore, at_rest, eventually, gated, soon
 
@@ -65,7 +66,7 @@ hanging = StateTransitionGraph(
 
 def residents_of(runtime: Runtime) -> int:
     gc.collect()
-    return sum(isinstance(each, LiveAgent) and each.core is runtime._core for each in gc.get_objects())
+    return sum(isinstance(each, LiveAgent) and each.core is core_of(runtime) for each in gc.get_objects())
 
 
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
@@ -171,7 +172,7 @@ async def test_changes_are_told_as_they_are_committed_to_all_who_watch(place):
                 assert mine == list(await agent.history())
                 assert [entry.event.name for entry in told if entry.agent_id == "before"] == ["NOTED"]
         await runtime.start("ledger", at="OPEN", agent_id="after")
-        assert None not in runtime._core.changes.watched
+        assert None not in core_of(runtime).changes.watched
 
 
 @pytest.mark.needs("watches_changes")

@@ -178,6 +178,11 @@ COMMANDS = {
 }
 
 
+def asking_of(asker):
+    """What a client of a database asks its owner with."""
+    return asker._asking
+
+
 async def told(place):
     """Every turn of every agent, every handoff and all mail."""
     async with Runtime.open(place, graphs=GRAPHS, role=Role.READER) as reader:
@@ -203,7 +208,7 @@ async def test_what_was_done_and_not_answered_is_answered_by_the_next_owner_and_
     async with silent(place, monkeypatch) as (runtime, reached):
         opening = open_database_client(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
-        monkeypatch.setattr(asker._asking, "is_owned", somebody)
+        monkeypatch.setattr(asking_of(asker), "is_owned", somebody)
         call = COMMANDS[verb](asker) if verb != "cancel" else asker.cancel_handoff(handoff, reason="never mind")
         asking = asyncio.ensure_future(call)
         await reached.wait()
@@ -246,7 +251,7 @@ async def test_what_an_owner_had_begun_that_is_gone_is_not_carried_out_long_afte
 
 @pytest.mark.needs("takes_a_clock")
 async def test_an_answer_that_comes_while_a_request_is_withdrawn_is_told(owner, asker, monkeypatch):
-    asking, may_come, over = asker._asking, asyncio.Event(), asyncio.Event()
+    asking, may_come, over = asking_of(asker), asyncio.Event(), asyncio.Event()
     answer_to, withdraw = asking.answer_to, asking.withdraw
 
     async def at_last(number):
@@ -351,7 +356,7 @@ async def test_what_an_owner_that_is_gone_has_not_taken_is_withdrawn(place, monk
     async with Runtime.open(place, graphs=GRAPHS, role=Role.VISITOR):
         opening = open_database_client(place, graphs=GRAPHS)
         asker = await opening.__aenter__()
-        monkeypatch.setattr(asker._asking, "is_owned", nobody)
+        monkeypatch.setattr(asking_of(asker), "is_owned", nobody)
         with pytest.raises(OwnerGoneError) as raised:
             await asker.start("lamp", at="ON", agent_id="a")
         await opening.__aexit__(None, None, None)
@@ -478,7 +483,7 @@ DOWN = StoreUnreachableError("agents.db", "down")
 def failing(monkeypatch, asker, times, *names):
     """Lets calls of what the asker asks with fail so many times, behind what they do."""
     for name in names:
-        left, real = [times], getattr(asker._asking, name)
+        left, real = [times], getattr(asking_of(asker), name)
 
         async def call(*given, left=left, real=real):
             done = await real(*given)
@@ -487,7 +492,7 @@ def failing(monkeypatch, asker, times, *names):
                 raise DOWN
             return done
 
-        monkeypatch.setattr(asker._asking, name, call)
+        monkeypatch.setattr(asking_of(asker), name, call)
 
 
 @pytest.mark.not_on_restate("nobody owns a database, and nobody has to ask whoever does")

@@ -20,10 +20,10 @@ from gatechart.hosting.limits import Limits
 from gatechart.restate import RestateRuntime
 from gatechart.results import Origin
 from gatechart.values.agents import Status
-from gatechart.values.commits import Posting
 from gatechart.values.delays import Retry
 from gatechart.values.homes import Role
 from gatechart.values.mail import Mail
+from tests.insides import accept_mail, core_of
 from tests.runtime.reserved_names import FREE, RESERVED
 from tests.runtime.support import soon
 
@@ -283,9 +283,9 @@ async def test_a_timer_fired_without_its_graph_waits_for_whoever_hosts_it(place)
 @pytest.mark.needs("takes_a_clock")
 async def test_mail_of_a_reserved_name_that_was_accepted_before_the_gate_stood_is_delivered(office):
     agent = await office.start("approval", at="WAITING", agent_id="a")
-    core = office._core
+    core = core_of(office)
     old = Mail(core.store.numbers(1), "a", "done.invoke.scan", {"result": "old"}, core.clock.now())
-    await core.persist(Posting(old), lambda: office._effects.accept(old))
+    await accept_mail(office, old)
     await soon(agent.until("PASSED"))
 
 

@@ -13,6 +13,7 @@ from gatechart import AgentContext, Limits, Runtime, State, StateTransitionGraph
 from gatechart.errors import ActionFailedError, IncompatibleGraphError, UnknownAgentError, UnknownGraphError
 from gatechart.stores import MemoryStore
 from gatechart.testing import VirtualClock
+from tests.insides import host_of
 from tests.runtime.support import Parcel, everything, gated, nothing_changes, parcel
 
 pytestmark = pytest.mark.sqlite_is_enough
@@ -96,7 +97,7 @@ async def test_an_agent_that_is_no_longer_held_leaves_memory_and_can_be_resumed(
     async with Runtime.open(place, graphs=[parcel], limits=Limits(resident=1)) as runtime:
         agent = await runtime.start("parcel", at="PACKING", agent_id="p-1")
         await agent.send("SENT")
-        resident = weakref.ref(agent._host)
+        resident = weakref.ref(host_of(agent))
         del agent
         await runtime.start("parcel", at="PACKING", agent_id="p-2")
         gc.collect()

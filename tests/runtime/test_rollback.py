@@ -31,8 +31,14 @@ def clock():
 
 
 @pytest.fixture
-async def runtime(place, clock):
-    async with Runtime.open(place, graphs=[trip()], clock=clock, services=[]) as opened:
+def services():
+    """The invokes of the trips, which note themselves there."""
+    return []
+
+
+@pytest.fixture
+async def runtime(place, clock, services):
+    async with Runtime.open(place, graphs=[trip()], clock=clock, services=services) as opened:
         yield opened
 
 
@@ -143,8 +149,7 @@ async def at_rest_but_for_search(runtime, clock):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_the_timers_and_invokes_of_before_end_with_their_epochs(agent, runtime, clock):
-    services = agent._host.core.services
+async def test_the_timers_and_invokes_of_before_end_with_their_epochs(agent, runtime, clock, services):
     await agent.send("LEFT")
     await eventually(lambda: len(services) == 1)
     clock.advance(50)

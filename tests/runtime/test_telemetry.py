@@ -27,6 +27,7 @@ from gatechart.testing import VirtualClock
 from gatechart.values.commits import MailEnd
 from gatechart.values.homes import Role
 from gatechart.values.profiles import Needs, Profile
+from tests.insides import withhold_mail
 from tests.runtime.rings import go_round, ring
 from tests.runtime.support import WrappedStore, at_rest
 
@@ -255,7 +256,7 @@ async def test_an_offer_that_is_withdrawn_is_told_of_as_it_was_made(watch, clock
     store = MemoryStore()
     async with Runtime.open(store, graphs=GRAPHS, clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.start("orders", at="TALKING")
-        runtime._effects.inboxes.deliver = lambda mail: None
+        withhold_mail(runtime)
         await agent.send("DELEGATE")
         (made,) = await runtime.handoffs()
         waiting = (await runtime.mail(made.target))[0]
@@ -344,7 +345,7 @@ async def test_the_link_survives_a_restart(monkeypatch, clock, tmp_path):
     before = Watch(monkeypatch)
     async with Runtime.open(url, graphs=GRAPHS, clock=clock, role=Role.VISITOR) as runtime:
         agent = await runtime.start("orders", at="TALKING")
-        runtime._effects.inboxes.deliver = lambda mail: None
+        withhold_mail(runtime)
         await agent.send("TRANSFER")
     (offer,) = before.spans("handoff.offer")
 

@@ -14,6 +14,7 @@ from gatechart.hosting.limits import Limits
 from gatechart.stores import open_store
 from gatechart.testing import VirtualClock
 from gatechart.values.homes import Role
+from tests.insides import effects_of
 from tests.runtime.ledgers import Faults, Ledger, ledger, note
 from tests.runtime.support import WrappedStore, at_rest, eventually, parcel, soon, waiting
 
@@ -47,8 +48,13 @@ def clock():
 
 
 @pytest.fixture
-async def kitchen(place, clock):
-    async with Runtime.open(place, graphs=[kettle, ledger], clock=clock, services=Faults()) as runtime:
+def faults():
+    return Faults()
+
+
+@pytest.fixture
+async def kitchen(place, clock, faults):
+    async with Runtime.open(place, graphs=[kettle, ledger], clock=clock, services=faults) as runtime:
         yield runtime
 
 
@@ -347,14 +353,14 @@ async def test_a_timer_set_and_cancelled_in_one_turn_never_was(place, clock):
 
 
 @pytest.mark.needs("takes_a_clock")
-async def test_a_timer_that_is_cancelled_while_it_waits_behind_other_mail_does_not_fire(kitchen, clock):
+async def test_a_timer_that_is_cancelled_while_it_waits_behind_other_mail_does_not_fire(kitchen, clock, faults):
     agent = await kitchen.start("ledger", at="OPEN", agent_id="l-1")
-    agent._host.core.services.broken.add("a")
+    faults.broken.add("a")
     await agent.send("SET", {"timers": [[10, "rang", "k"]]})
     await kitchen.post("l-1", "TRIED", {"n": "a"})
     await kitchen.post("l-1", "CANCELLED", {"key": "k"})
     await at_rest(kitchen, clock)
-    agent._host.core.services.broken.clear()
+    faults.broken.clear()
     clock.advance(10)  # the timer is due, the mail before it is tried again
     await agent.send("NOTED", {"n": "end"})
     assert agent.context.notes == ["a", "CANCELLED", "end"]
@@ -460,6 +466,11 @@ async def test_a_timer_of_no_delay_fires_at_once_in_a_turn_of_its_own(kitchen, c
 # Many
 
 
+def timers_in_memory(runtime):
+    """The timers that a runtime has read from its store, by their numbers."""
+    return effects_of(runtime).timers._mail
+
+
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 @pytest.mark.parametrize("reopened", [False, True])
 async def test_of_many_timers_only_those_due_first_are_in_memory_and_all_fire_in_order(place, clock, reopened):
@@ -469,7 +480,7 @@ async def test_of_many_timers_only_those_due_first_are_in_memory_and_all_fire_in
         agent = await runtime.start("ledger", at="OPEN", agent_id="l-1")
         for part in range(0, 200, 50):
             await agent.send("SET", {"timers": [[each, str(each), None] for each in due[part : part + 50]]})
-            assert len(runtime._effects.timers._mail) <= 20
+            assert len(timers_in_memory(runtime)) <= 20
         if not reopened:
             await fire_all(runtime, clock, agent, due)
     if reopened:
@@ -482,10 +493,10 @@ async def fire_all(runtime, clock, agent, due):
     while clock.now() < NOON + timedelta(seconds=2000):
         clock.advance(random.choice([1, 10, 200]))
         await at_rest(runtime, clock)
-        assert len(runtime._effects.timers._mail) <= 20
+        assert len(timers_in_memory(runtime)) <= 20
         shown = (clock.now() - NOON).total_seconds()
         await until_noted(agent, [str(each) for each in sorted(due) if each <= shown])
-    assert (await runtime.mail(), runtime._effects.timers._keys) == ([], [])
+    assert (await runtime.mail(), effects_of(runtime).timers._keys) == ([], [])
 
 
 @pytest.mark.needs("takes_a_clock")

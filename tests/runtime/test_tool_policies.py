@@ -15,6 +15,7 @@ from gatechart.hosting.tool_gates import ToolGates
 from gatechart.testing import VirtualClock
 from gatechart.tools import BreakerPolicy, Capability, ToolError, ToolPolicies
 from gatechart.values.tool_policies import Rate
+from tests.insides import core_of
 from tests.runtime.busy_agents import Services, Task, busy, note, noted, opened
 from tests.runtime.support import at_rest, eventually
 
@@ -420,7 +421,7 @@ async def test_a_plain_tool_past_its_limit_keeps_its_place_until_its_thread_ends
         assert [each["failure"][0] for each in found] == ["timed out", "bulkhead full"]
         assert found[1]["failure"][1] == "1 calls of 'lookup' are already running"
         shop.thread.set()
-        await eventually(lambda: not runtime._core.gates.under_way("lookup"))
+        await eventually(lambda: not core_of(runtime).gates.under_way("lookup"))
         await agent.send("AGAIN")
         assert (await noted(agent, 2))[1][1]["result"][0]["value"] == "late"
 
@@ -564,8 +565,8 @@ async def test_a_call_that_is_cancelled_gives_back_permit_and_place(place, clock
     shop = tools.add("lookup", hang, policies=ToolPolicies(bulkhead=1, breaker=breaker)).open()
     async with opened(place, calling("lookup"), shop, clock) as runtime:
         agent = await runtime.start("busy", at="BUSY")
-        await eventually(lambda: runtime._core.gates.under_way("lookup"))
+        await eventually(lambda: core_of(runtime).gates.under_way("lookup"))
         await agent.send("LEFT")
         await at_rest(runtime, clock)
-        assert not runtime._core.gates.under_way("lookup")
-        assert not runtime._core.breakers.records
+        assert not core_of(runtime).gates.under_way("lookup")
+        assert not core_of(runtime).breakers.records

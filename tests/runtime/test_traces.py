@@ -14,6 +14,7 @@ from gatechart.stores import MemoryStore, open_store
 from gatechart.testing import VirtualClock
 from gatechart.values.homes import Role
 from gatechart.values.mail import ActiveInvocation, Invocation
+from tests.insides import core_of, effects_of
 from tests.runtime.ledgers import Faults, ledger
 from tests.runtime.support import WrappedStore, at_rest, parcel, soon
 
@@ -122,7 +123,7 @@ async def burst():
 
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_what_a_task_raises_for_which_nobody_waits_is_logged_once(runtime, untold, caplog):
-    runtime._core.spawn(burst(), "pull a string")
+    core_of(runtime).spawn(burst(), "pull a string")
     for _ in range(3):
         await asyncio.sleep(0)
     [record] = caplog.records
@@ -135,7 +136,7 @@ async def test_what_a_task_raises_for_which_nobody_waits_is_logged_once(runtime,
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_what_a_task_raises_for_which_somebody_waits_is_left_to_them(runtime, untold, caplog):
     with pytest.raises(RuntimeError, match="the string broke"):
-        await runtime._core.spawn(burst())
+        await core_of(runtime).spawn(burst())
     assert (caplog.records, untold) == ([], [])
 
 
@@ -181,7 +182,7 @@ async def test_an_erased_agent_that_could_not_be_hosted_leaves_no_mail_behind(pl
         await at_rest(runtime, clock)
         await runtime.erase("a")
         await at_rest(runtime, clock)
-        assert not runtime._effects.inboxes._slots.unhosted()
+        assert not effects_of(runtime).inboxes._slots.unhosted()
         await runtime.post("a", "STAMPED", {"at": "kept"})
         agent = await runtime.start("parcel", at="PACKING", agent_id="a")
         await at_rest(runtime, clock)
@@ -230,7 +231,7 @@ class Watched(str):
 
 async def test_what_one_agent_invokes_is_ended_without_looking_at_that_of_the_others(clock):
     async with Runtime.open(MemoryStore(), graphs=[ledger], clock=clock) as runtime:
-        calls = runtime._effects.invokes
+        calls = effects_of(runtime).invokes
         ids = [Watched(f"a-{n}") for n in range(1000)]
         for each in ids:
             calls.begin(ActiveInvocation(Invocation(each, "DIGGING", 1, "it"), "digging", "1", "{}"))
@@ -278,7 +279,7 @@ async def test_an_invoke_that_is_under_way_is_not_begun_once_more(clock):
     async with open_store("memory:") as store, Runtime.open(store, graphs=[graph], clock=clock) as runtime:
         await runtime.start("digging", at="DIGGING", agent_id="a")
         [(_, running)] = await store.running(after=0, limit=9)
-        runtime._effects.invokes.begin(running)
+        effects_of(runtime).invokes.begin(running)
         for _ in range(5):
             await asyncio.sleep(0)
         assert begun == ["a"]

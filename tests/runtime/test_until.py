@@ -11,6 +11,7 @@ from gatechart.errors import AgentEndedError, DeadMailError, NotReachedError, Pa
 from gatechart.stores import MemoryStore
 from gatechart.tasks import start_task
 from gatechart.testing.clock import VirtualClock
+from tests.insides import host_of
 from tests.runtime.support import at_rest, parcel, soon
 
 pytestmark = [pytest.mark.sample_on_restate, pytest.mark.sqlite_is_enough, pytest.mark.one_variant_is_enough]
@@ -111,6 +112,11 @@ async def test_many_wait_through_many_handles(runtime, agent):
     assert [snapshot.version for snapshot in snapshots] == [2, 4] * 3
 
 
+def waiting_on(agent):
+    """The waits for an agent that its runtime still keeps."""
+    return host_of(agent)._watchers._waiting
+
+
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
 async def test_who_stops_waiting_takes_nobody_along(agent):
     impatient, patient = await waiting_for(agent, "TRANSIT"), await waiting_for(agent, "TRANSIT")
@@ -120,7 +126,7 @@ async def test_who_stops_waiting_takes_nobody_along(agent):
     with suppress(asyncio.CancelledError):
         await impatient
     assert impatient.cancelled()
-    assert agent._host._watchers._waiting == []
+    assert waiting_on(agent) == []
 
 
 @pytest.mark.not_on_restate("it is about what is inside an embedded runtime")
@@ -129,7 +135,7 @@ async def test_who_stops_waiting_at_the_last_moment_leaves_nothing_behind(agent)
     sending = start_task(agent.send("SENT"))
     impatient.cancel()
     await sending
-    assert agent._host._watchers._waiting == []
+    assert waiting_on(agent) == []
 
 
 async def test_a_refused_and_a_failing_event_reach_nothing(agent):
@@ -197,7 +203,7 @@ async def test_a_timeout_is_by_the_clock_of_the_runtime():
         clock.advance(2 * 86400)
         with pytest.raises(NotReachedError, match="in 172800 s"):
             await soon(waiting)
-        assert agent._host._watchers._waiting == []
+        assert waiting_on(agent) == []
 
 
 ONCE = Limits(mail_retry=Retry(attempts=1))

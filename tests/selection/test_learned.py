@@ -147,7 +147,7 @@ def test_outcomes_of_their_own_leave_less_room_for_those_as_a_rival(monkeypatch,
     monkeypatch.setattr(lessons_module, "MOST_IN_ALL", 165)
     everything = [*RIVALS, *(observed(number, reward=1.0) for number in range(160, 280))]
     model = LEARNED.model().after(*everything) if all_at_once else one_by_one(LEARNED, everything)
-    lessons = model._regressions.lessons
+    lessons = model.regressions.lessons
     assert np.count_nonzero(lessons.is_taught) == 165
     numbers = lessons.numbers_of(lessons.groups.numbers["people.HELPING"])
     sources = [lessons.sources[number >> 1] for number in numbers]

@@ -109,13 +109,13 @@ MANY = [observed(number) for number in range(600)]
 
 @pytest.mark.parametrize("most_recent", [0, 10, 1_000])
 def test_candidates_score_as_if_their_regressions_were_solved_one_after_the_other(monkeypatch, most_recent):
-    monkeypatch.setattr(text_rows, "_MOST_RECENT", most_recent)
+    monkeypatch.setattr(text_rows, "MOST_RECENT", most_recent)
     source, model = Random(1), LEARNED.model(Observations().added(*MANY[:500]))
     check(model, source)
     for more in MANY[500:540]:
         model = model.after(more)
         check(model, source)
-    assert model._regressions.lessons.texts.count == 540
+    assert model.regressions.lessons.texts.count == 540
 
 
 def test_candidates_that_come_and_go_between_choices_score_as_if_they_were_asked_alone():
@@ -176,9 +176,9 @@ def test_whatever_comes_and_goes_the_model_is_the_one_that_is_solved_from_scratc
         for module in (observations, lessons):
             patched.setattr(module, "MOST", most)
             patched.setattr(module, "MOST_IN_ALL", in_all)
-        patched.setattr(inverse, "_MOST_TERMS", terms)
-        patched.setattr(regression, "_MOST_CHANGES", changes)
-        patched.setattr(regression, "_FEW", 1_000)  # so that whole groups are followed, too
+        patched.setattr(inverse, "MOST_TERMS", terms)
+        patched.setattr(regression, "MOST_CHANGES", changes)
+        patched.setattr(regression, "FEW_CHANGES", 1_000)  # so that whole groups are followed, too
         source, model = Random(seed), LEARNED.model()
         for step in steps:
             before, known = model.observations, model
@@ -217,7 +217,7 @@ def test_nothing_is_kept_of_texts_that_are_erased():
     for more in range(20):
         model = model.after(observed(1_000 + more))
     erased = model.over(model.observations.without("user3"))
-    kept = erased._regressions.lessons
+    kept = erased.regressions.lessons
     assert kept.texts.count == len(kept.sources) == len(erased.observations.items) < len(model.observations.items)
     assert all("user3" not in source.owners for source in kept.sources)
     check(erased, Random(7))
@@ -225,12 +225,12 @@ def test_nothing_is_kept_of_texts_that_are_erased():
 
 def test_groups_that_come_and_go_leave_nothing_behind(monkeypatch):
     monkeypatch.setattr(observations, "MOST_IN_ALL", 50)
-    monkeypatch.setattr(text_rows, "_MOST_RECENT", 30)
+    monkeypatch.setattr(text_rows, "MOST_RECENT", 30)
     model = LEARNED.model()
     for number in range(1_500):
         alone = replaced(observed(number), candidate=f"new{number}", group="", rival="", rival_group="")
         model = model.after(alone)
-    kept = model._regressions
+    kept = model.regressions
     assert len(kept.fits) <= 120
     assert max(len(kept.table), len(kept.lessons.groups), len(kept.lessons.sources)) <= 500
 

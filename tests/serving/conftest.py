@@ -33,6 +33,11 @@ class Served:
     server: Server
 
 
+def state_of(server):
+    """The open connections of a server, and the tasks that answer them."""
+    return server._uvicorn.server_state
+
+
 @asynccontextmanager
 async def serving(
     store="memory:",

@@ -13,7 +13,7 @@ from gatechart.clients import ChangesMissedError, HttpClient, event_streams
 from gatechart.clients.event_streams import ServerEvent, told_events
 from gatechart.serving import Lifecycle, listening
 from gatechart.serving.event_stream import Cursor, EventStream, Missed, ReplayBuffer
-from tests.serving.conftest import PATIENCE_S, serving, within
+from tests.serving.conftest import PATIENCE_S, serving, state_of, within
 
 pytestmark = [pytest.mark.needs("watches_changes"), pytest.mark.sqlite_is_enough]
 
@@ -53,7 +53,7 @@ async def test_a_reader_that_comes_back_has_missed_nothing_if_only_turns_of_the_
         waiting = asyncio.ensure_future(anext(changes))  # it reads the positions of turns that it does not get
         while changes._events._position != str(lifecycle.buffer.end):  # noqa: ASYNC110
             await asyncio.sleep(0)
-        for protocol in list(found.server._uvicorn.server_state.connections):
+        for protocol in list(state_of(found.server).connections):
             protocol.transport.abort()
         await found.runtime.post("a", "COUNTED")
         assert (await within(waiting)).version == 2
@@ -70,7 +70,7 @@ async def test_a_stream_that_is_cut_goes_on_where_it_was(served, client):
     async with client.changes() as changes:
         await client.send("a", "COUNTED")
         (first,) = await taken(changes, 1)
-        for protocol in list(served.server._uvicorn.server_state.connections):
+        for protocol in list(state_of(served.server).connections):
             protocol.transport.abort()
         for _ in range(3):
             await served.runtime.post("a", "COUNTED")
@@ -169,7 +169,7 @@ async def test_a_reader_that_leaves_or_sleeps_costs_nobody_anything():
                 await client.send("a", "NOTED", {"note": "x" * 1000})
                 assert (await within(anext(changes))).version == number + 2
         writer.transport.abort()
-        tasks = found.server._uvicorn.server_state.tasks
+        tasks = state_of(found.server).tasks
         async with asyncio.timeout(PATIENCE_S):
             while tasks:  # noqa: ASYNC110  nothing tells
                 await asyncio.sleep(0.01)
@@ -197,7 +197,7 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_keeps_little():
         buffer.add(b"x" * 100_000)
 
     async def application(scope, receive, send):
-        transport = next(iter(server._uvicorn.server_state.connections)).transport
+        transport = next(iter(state_of(server).connections)).transport
 
         async def measured(message):
             await send(message)
@@ -207,10 +207,10 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_keeps_little():
 
     async with listening(application, host="127.0.0.1", port=0, has_token=False) as server:
         port = int(server.url.rpartition(":")[2])
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
-        reader._transport.pause_reading()
+        _reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+        writer.transport.pause_reading()
         writer.write(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
-        state = server._uvicorn.server_state
+        state = state_of(server)
         async with asyncio.timeout(PATIENCE_S):
             while not kept or state.connections or state.tasks:  # noqa: ASYNC110  nothing tells
                 await asyncio.sleep(0.01)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatechart.serving import ServerLimits
-from tests.serving.conftest import PATIENCE_S, serving, within
+from tests.serving.conftest import PATIENCE_S, serving, state_of, within
 
 JSON = {"content-type": "application/json"}
 CASE = {"graph": "shop", "at": "OPEN", "payload": {"name": "Ada"}, "agent_id": "a"}
@@ -265,14 +265,13 @@ async def test_what_does_not_end_when_the_server_does_is_cut_off_and_logs_no_fau
         large = {"event": "NOTED", "payload": {"note": "x" * 900_000}}
         for _ in range(20):
             (await http.post("/agents/a/events", json=large)).raise_for_status()
-        reader, writer = await asyncio.open_connection(http.base_url.host, http.base_url.port, limit=1)
-        reader._transport.pause_reading()
-        writer.write(
-            f"GET /changes HTTP/1.1\r\nhost: [::1]\r\nlast-event-id: {found.lifecycle.buffer._name}-0\r\n\r\n".encode()
-        )
+        _reader, writer = await asyncio.open_connection(http.base_url.host, http.base_url.port, limit=1)
+        writer.transport.pause_reading()
+        first = f"{found.lifecycle.buffer.end.buffer}-0"
+        writer.write(f"GET /changes HTTP/1.1\r\nhost: [::1]\r\nlast-event-id: {first}\r\n\r\n".encode())
         sending = asyncio.create_task(asked(http.base_url.host, http.base_url.port))
         async with asyncio.timeout(PATIENCE_S):
-            while len(found.server._uvicorn.server_state.tasks) < 2:  # noqa: ASYNC110  nothing tells
+            while len(state_of(found.server).tasks) < 2:  # noqa: ASYNC110  nothing tells
                 await asyncio.sleep(0.01)
     assert await within(sending) == b""
     writer.transport.abort()

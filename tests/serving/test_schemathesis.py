@@ -9,10 +9,10 @@ from textwrap import indent
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
+from starlette.responses import JSONResponse
 
-from gatechart.api.errors import ErrorDocument
 from gatechart.api.route import STREAM
-from gatechart.serving import Application, answers
+from gatechart.serving import Application
 from gatechart.serving.openapi import openapi_document
 from tests.serving.conftest import TOKEN, serving
 from tests.serving.shop import graphs
@@ -84,7 +84,7 @@ async def test_a_few_calls_with_time_zones_find_nothing(tmp_path, operation):
 @pytest.mark.usefixtures("unmeasured")
 async def test_a_fault_is_found(tmp_path, monkeypatch):
     async def odd(self, request):
-        return answers._error(ErrorDocument(error="Odd", message="", facts={}), 418)
+        return JSONResponse({"error": "Odd", "message": "", "facts": {}}, 418)
 
     monkeypatch.setattr(Application, "_ready", odd)
     async with serving(token=TOKEN) as served:

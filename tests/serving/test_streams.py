@@ -12,8 +12,9 @@ from gatechart.clients.event_streams import told_events
 from gatechart.errors import ElsewhereError, UndeclaredInvokeError, UnknownAgentError
 from gatechart.serving import Lifecycle
 from gatechart.serving.streams import InvokeStreams
+from tests.insides import effects_of
 from tests.serving.chat import MODEL, chat, model_of
-from tests.serving.conftest import PATIENCE_S, TOKEN, process, serving, within
+from tests.serving.conftest import PATIENCE_S, TOKEN, process, serving, state_of, within
 
 TOKENS = ("Turn ", "it off ", "and on ", "again.")
 
@@ -34,8 +35,18 @@ async def taken(stream, count):
 
 
 def cut_all(served):
-    for protocol in list(served.server._uvicorn.server_state.connections):
+    for protocol in list(state_of(served.server).connections):
         protocol.transport.abort()
+
+
+def recordings_of(streams):
+    """The buffers that are kept of streams, by their names."""
+    return streams._recordings
+
+
+def idle_of(streams):
+    """The buffers without readers, by their names."""
+    return streams._idle
 
 
 async def events_of(response):
@@ -142,11 +153,11 @@ async def test_a_reader_that_leaves_frees_what_it_held():
         async with client.stream("a", "think") as stream:
             model.say()
             await taken(stream, 1)
-            (recording,) = streams._recordings.values()
+            (recording,) = recordings_of(streams).values()
             assert recording.readers == 1
-        await until(lambda: not served.runtime._effects.invokes.streams.watched)
-        assert (streams._recordings, streams._newest, streams._idle, recording.task.done()) == ({}, {}, {}, True)
-        await until(lambda: not served.server._uvicorn.server_state.tasks)
+        await until(lambda: not effects_of(served.runtime).invokes.streams.watched)
+        assert (recordings_of(streams), streams._newest, idle_of(streams), recording.task.done()) == ({}, {}, {}, True)
+        await until(lambda: not state_of(served.server).tasks)
 
 
 async def test_only_so_many_streams_that_nobody_reads_are_kept():
@@ -155,9 +166,9 @@ async def test_only_so_many_streams_that_nobody_reads_are_kept():
         for number in range(5):
             async with client.stream(f"a{number}", "think"):
                 pass
-            await until(lambda number=number: len(streams._idle) == min(number + 1, 2))
-        await until(lambda: len(served.runtime._effects.invokes.streams.watched) == 2)
-        assert [recording.key[0] for recording in streams._recordings.values()] == ["a3", "a4"]
+            await until(lambda number=number: len(idle_of(streams)) == min(number + 1, 2))
+        await until(lambda: len(effects_of(served.runtime).invokes.streams.watched) == 2)
+        assert [recording.key[0] for recording in recordings_of(streams).values()] == ["a3", "a4"]
 
 
 async def test_a_reader_that_comes_back_too_late_is_told_how_much_it_missed():
@@ -166,8 +177,8 @@ async def test_a_reader_that_comes_back_too_late_is_told_how_much_it_missed():
         await client.start("chat", at="THINKING", agent_id="a")
         async with client.stream("a", "think") as stream:
             model.say(4)
-            await until(lambda: model.calls and any(r.buffer.is_complete for r in streams._recordings.values()))
-            (name,) = streams._recordings
+            await until(lambda: model.calls and any(r.buffer.is_complete for r in recordings_of(streams).values()))
+            (name,) = recordings_of(streams)
             async with httpx.AsyncClient(base_url=served.url, trust_env=False) as http:
                 headers = {"last-event-id": f"{name}-1"}
                 async with http.stream("GET", "/agents/a/invokes/think/stream", headers=headers) as response:

@@ -187,7 +187,7 @@ def test_ctrl_c_ends_the_command_with_the_score_so_far(small_benchmark, monkeypa
         on_scored(Scored("task 0", "no service", True, "RESOLVED", "", True, 1, 1, 0, 9, 0))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_play", interrupted)
+    monkeypatch.setattr(command, "play_all", interrupted)
     code, text = run(str(small_benchmark))
     assert (code, "1 of 1 (100.00%)" in text) == (130, True)
 

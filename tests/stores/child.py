@@ -33,7 +33,7 @@ async def obey(url):
         while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
             try:
                 if line == "!":
-                    await store._write(freeze)
+                    await store.write(freeze)
                 print(*(verdict.value for verdict in await store.commit([started(line)])), flush=True)
             except GatechartError as error:
                 print(type(error).__name__, flush=True)

@@ -29,6 +29,11 @@ class Chance:
         self.last_number = 0
         self.calls = [Invocation("a", "A", 1, "f")]
 
+    @property
+    def tables(self):
+        """What the store in memory holds, which a maker of units reads without waiting."""
+        return self.store._tables
+
     def group(self):
         units = [self.unit() for _ in range(self.random.randint(1, 6))]
         of_agents = {}
@@ -45,7 +50,7 @@ class Chance:
         agent_id, choice = self.random.choice(AGENTS), self.random.choice
         made = self.turns.setdefault(agent_id, [])
         event_id = self.random.choice(
-            [None, None, *(each for each in IDS if (agent_id, each) not in self.store._tables._applied)]
+            [None, None, *(each for each in IDS if self.tables.applied_turn(agent_id, each) is None)]
         )
         if made and self.random.random() < 0.95:
             before = made[-1] if self.random.random() < 0.8 else choice(made)
@@ -53,7 +58,7 @@ class Chance:
         else:
             turn = started(agent_id, event_id=event_id)
         effects = tuple(self.effect() for _ in range(self.random.randint(0, 3)))
-        own = [mail.number for mail in self.store._tables.all_mail() if mail.recipient == agent_id]
+        own = [mail.number for mail in self.tables.all_mail() if mail.recipient == agent_id]
         consumes = self.random.choice([*own, self.last_number + 99]) if self.random.random() < 0.3 else None
         turn = replace(turn, effects=effects).numbered(self.new_number, consumes)
         self.calls += [
@@ -81,7 +86,7 @@ class Chance:
         return Posting(self.mail(self.new_number()))
 
     def change(self):
-        mail = self.random.choice([*self.store._tables.all_mail(), self.mail(self.last_number + 99)])
+        mail = self.random.choice([*self.tables.all_mail(), self.mail(self.last_number + 99)])
         return MailChange(replace(mail, status=self.random.choice(list(MailStatus)), attempts=mail.attempts + 1))
 
     def end(self):

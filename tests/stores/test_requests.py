@@ -110,14 +110,14 @@ async def test_asking_waits_for_a_lock_but_not_for_ever(sqlite_url, sqlite_path)
 async def test_an_owner_of_whom_nothing_is_asked_does_not_look_into_the_database(sqlite_url, monkeypatch):
     async with open_store(sqlite_url) as store:
         looks = 0
-        read = store.requests._database.read
+        read = store.read
 
         async def counting(work):
             nonlocal looks
             looks += 1
             return await read(work)
 
-        monkeypatch.setattr(store.requests._database, "read", counting)
+        monkeypatch.setattr(store, "read", counting)
         waiting = asyncio.ensure_future(store.requests.asked())
         await asyncio.wait((waiting,), timeout=0.5)
         waiting.cancel()

@@ -44,7 +44,9 @@ class GivesVerdictsBackwards(MemoryStore):
 
 class SharesEventIds(MemoryStore):
     async def applied(self, agent_id, event_id):
-        holders = [holder for holder, applied in self._tables._applied if applied == event_id]
+        holders = [
+            holder for holder, turns in self._tables.turns.items() if any(turn.event.id == event_id for turn in turns)
+        ]
         return await super().applied(holders[0], event_id) if holders else None
 
 

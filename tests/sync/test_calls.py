@@ -26,6 +26,7 @@ from gatechart.errors import (
     UnknownAgentError,
 )
 from gatechart.values.agents import Status
+from tests.insides import core_of
 from tests.serving.conftest import serving
 from tests.sync.support import Lamp, lamp
 
@@ -220,7 +221,7 @@ def test_who_waits_in_another_thread_is_told_of_the_end():
         agent = runtime.start(lamp, at="OFF")
         pool = ThreadPoolExecutor(1)
         waiting = pool.submit(agent.until, "BROKEN")
-        while "until" not in [*runtime._mirrored._core.callers.values()]:
+        while "until" not in [*core_of(runtime._mirrored).callers.values()]:
             threading.Event().wait(0.001)
     with pytest.raises(RuntimeClosedError, match="until"):
         waiting.result(PATIENCE_S)

@@ -29,6 +29,7 @@ from gatechart.signals import Lacks, VisitsOver
 from gatechart.testing import rehearse
 from gatechart.values.profiles import Needs, Profile
 from gatechart.values.tool_policies import ToolPolicies
+from tests.insides import host_of
 
 LATE = StateTransitionGraph(
     "late",
@@ -223,7 +224,7 @@ async def test_a_rehearsal_plays_all_that_its_graph_was_given():
     assert ["name", *given] == [*signature(StateTransitionGraph).parameters], "the sample lacks a parameter"
     graph = StateTransitionGraph("full", **given)
     async with rehearse(graph) as agent:
-        played = agent.agent._host.graph
+        played = host_of(agent.agent).graph
     its_own = {"allow", "entry_points", "inferred", "fingerprint", "nodes", "memo", "contexts"}
     differing = {each.name for each in fields(graph) if getattr(graph, each.name) != getattr(played, each.name)}
     assert differing - its_own == set()

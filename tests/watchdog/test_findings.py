@@ -32,6 +32,7 @@ from gatechart.values.mail import Mail
 from gatechart.watchdog import Act, Watchdog, WatchdogTerms
 from gatechart.watchdog.rules import found_hosts, found_refused
 from gatechart.watchdog.troubles import MOST_AGENTS, MOST_COUNTED, MOST_TOLD, Troubles
+from tests.insides import core_of, store_of
 from tests.runtime.spoiling import by_hand
 from tests.watchdog.cases import NOON, UNLEARNED, Case, Sink, kept, until
 
@@ -238,7 +239,7 @@ async def test_nothing_is_told_of_an_agent_that_was_erased(clock):
             while "b-1" not in str(await told_by_hosts(store)):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await runtime.erase("b-1")
-        told = runtime._core.troubles.facts(NOON)["troubles"]
+        told = core_of(runtime).troubles.facts(NOON)["troubles"]
         [row] = await told_by_hosts(store)
         assert "b-1" not in str(row)
         assert "b-2" in str(row)
@@ -260,7 +261,7 @@ async def test_nothing_is_told_of_an_agent_that_was_erased_while_the_sender_of_a
         agent = await runtime.start("press", at="BROKEN", agent_id="b-1")
         raised, _ = await asyncio.gather(agent.send("BURST"), runtime.erase("b-1"), return_exceptions=True)
         assert isinstance(raised, ActionFailedError)
-        assert runtime._core.troubles.facts(NOON) == {}
+        assert core_of(runtime).troubles.facts(NOON) == {}
 
 
 async def test_nothing_is_told_of_an_agent_that_was_pruned(clock):
@@ -268,10 +269,10 @@ async def test_nothing_is_told_of_an_agent_that_was_pruned(clock):
         agent = await runtime.start("case", at="WAITING", agent_id="b-1")
         await agent.send("UNKNOWN")
         await agent.send("GO")
-        assert "b-1" in runtime._core.troubles.facts(NOON)["troubles"]["refused"]
+        assert "b-1" in core_of(runtime).troubles.facts(NOON)["troubles"]["refused"]
         clock.advance(1)
         await runtime.prune(ended_before=timedelta(), ids_for=timedelta())
-        assert runtime._core.troubles.facts(NOON) == {}
+        assert core_of(runtime).troubles.facts(NOON) == {}
 
 
 def host(**changes):
@@ -309,7 +310,7 @@ def test_what_is_found_about_a_host_repeats_nothing_that_it_tells_of_agents():
 async def test_a_breaker_that_stays_open_is_found_and_one_that_an_operator_isolated_is_not(sqlite_url, clock):
     async with Runtime.open(sqlite_url, graphs=[case], clock=clock) as runtime:
         opened = BreakerRecord("crm", BreakerState.OPEN, NOON, NOON + timedelta(hours=1), 1, "no answer")
-        await runtime._core.store.commit([BreakerChange(opened)])
+        await store_of(runtime).commit([BreakerChange(opened)])
         await runtime.isolate_breaker("erp", reason="it moves")
     async with Runtime.open(sqlite_url, graphs=[case], clock=clock, role="reader") as runtime:
         assert await runtime.findings() == []

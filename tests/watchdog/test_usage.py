@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gatechart.watchdog.process_usage import _Meter
+from gatechart.watchdog import process_usage
+from gatechart.watchdog.process_usage import usage_of
 
 psutil = pytest.importorskip("psutil")
 
@@ -53,23 +54,23 @@ class Hurried:
         return None
 
 
-def test_a_process_is_busy_for_nothing_as_long_as_it_uses_processors_and_commits_nothing():
-    machine, done = Hurried(), [1]
-    meter = _Meter(machine, lambda: done[0])
+def test_a_process_is_busy_for_nothing_as_long_as_it_uses_processors_and_commits_nothing(monkeypatch):
+    machine, done, now = Hurried(), [1], [100.0]
+    monkeypatch.setitem(sys.modules, "psutil", machine)
+    monkeypatch.setattr(process_usage, "monotonic", lambda: now[0])
+    measure = usage_of(lambda: done[0])
 
-    def idle_since(cpu_s, turns):
+    def busy_s(cpu_s, turns):
+        """The busy time without a commit, measured a second after the last."""
+        now[0] += 1
         machine.cpu_s += cpu_s
         done[0] += turns
-        before = meter._at
-        facts = meter.measure()
+        facts = measure()
         assert "received_per_s" not in facts
-        return meter._idle_since, before
+        return facts["busy_s"]
 
-    began, _ = idle_since(0.0, 0)
-    assert idle_since(1e6, 0)[0] == began
-    assert idle_since(1e6, 0)[0] == began
-    got_on, before = idle_since(1e6, 1)
-    assert got_on > before
-    assert idle_since(1e6, 0)[0] == got_on
-    rested, before = idle_since(0.0, 0)
-    assert rested > before
+    assert busy_s(0.0, 0) == 0
+    assert [busy_s(1e6, 0) for _ in range(2)] == [1, 2]
+    assert busy_s(1e6, 1) == 0
+    assert busy_s(1e6, 0) == 1
+    assert busy_s(0.0, 0) == 0

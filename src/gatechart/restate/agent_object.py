@@ -96,20 +96,20 @@ async def _handled(ctx: ObjectContext, config: ServiceConfig, verb: str, argumen
             granted[entry.place["handoff"]] = {**entry.place, "granted": json.loads(answer)}
             continue
         if entry.choice is not None:
-            choices = {entry.choice["packet"]["handoff_id"]: await _chosen(ctx, config, entry.choice)}
+            choices = {entry.choice["packet"]["handoff_id"]: await journaled_choice(ctx, config, entry.choice)}
             continue
         if entry.question is not None:
             facts[entry.question["what"]] = await engine_answer(ctx, config.names, entry.question)
             continue
         # Nothing is stored or sent before the run is final: a repeated run starts from the same state.
-        state, ids = await _carried_out(ctx, config.names, entry) or state, entry.ids or ids
+        state, ids = await carry_out(ctx, config.names, entry) or state, entry.ids or ids
         if not entry.following:
             return entry.answer
         verb, payloads, choices, facts = entry.following, {}, {}, {}
         lifted = await _waited(ctx, entry) if entry.wait_s else 0
 
 
-async def _chosen(ctx: ObjectContext, config: ServiceConfig, request: dict[str, Any]) -> dict[str, Any]:
+async def journaled_choice(ctx: ObjectContext, config: ServiceConfig, request: dict[str, Any]) -> dict[str, Any]:
     """Return the choice that an entry requests. It is made in a separate run, so later runs see the same choice."""
     broken: list[str] = []
     if request["asks_breakers"]:
@@ -149,10 +149,10 @@ async def _run(
     return (await decide(config, agent_id, state, ids, verb, argument, **known)).packed()
 
 
-async def _carried_out(ctx: ObjectContext, names: Names, entry: HandlerResult) -> bytes | None:
+async def carry_out(ctx: ObjectContext, names: Names, entry: HandlerResult) -> bytes | None:
     """Carry out an entry. Return the new state; None if it is unchanged."""
     # Started first, because the state stored below holds the engine's ids of the invocations.
-    engine_ids = [await _start_invocation(ctx, names, order) for order in entry.orders if order["do"] == "call"]
+    engine_ids = [await start_invocation(ctx, names, order) for order in entry.orders if order["do"] == "call"]
     state = entry.state if not engine_ids or entry.state is None else _with_ids(entry.state, engine_ids)
     if any(order["do"] == "forget" for order in entry.orders):
         ctx.clear_all()
@@ -171,7 +171,7 @@ async def _carried_out(ctx: ObjectContext, names: Names, entry: HandlerResult) -
     return state
 
 
-async def _start_invocation(ctx: ObjectContext, names: Names, order: Order) -> str:
+async def start_invocation(ctx: ObjectContext, names: Names, order: Order) -> str:
     """Start an invocation and return its id in the engine."""
     argument = order["running"] | {"steps": order.get("steps", {})}
     return await ctx.generic_send(names.invokes, "run", to_json(argument)).invocation_id()

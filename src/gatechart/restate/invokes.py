@@ -68,10 +68,10 @@ async def _conduct(ctx: Context, session: Session, steps: Mapping[str, str]) -> 
         written = await ctx.run_typed(name, partial(session.report, dict(recorded), failed, answer), AS_BYTES)
         report, answer = json.loads(bytes(written)), None
         if "step" in report:
-            _note(recorded, report)
+            note_step(recorded, report)
             _send_mail_of(ctx, session, report)
         elif "ask" in report:
-            answer = await _asked(ctx, session, report)
+            answer = await answer_of(ctx, session, report)
         elif "idle" in report:
             await session.rest(ctx.sleep(timedelta(seconds=report["idle"])))
         elif "again" in report:
@@ -80,19 +80,19 @@ async def _conduct(ctx: Context, session: Session, steps: Mapping[str, str]) -> 
             await ctx.sleep(timedelta(seconds=report["wait_s"]))
         else:
             kind = next(kind for kind in ("progress", "done", "error") if kind in report)
-            _post(ctx, session, kind, report)
+            post_report(ctx, session, kind, report)
             if kind != "progress":
                 return
 
 
-def _note(recorded: dict[str, str], report: Mapping[str, Any]) -> None:
+def note_step(recorded: dict[str, str], report: Mapping[str, Any]) -> None:
     """Add a reported step to the recorded ones, in place of the steps that it replaces."""
     for replaced_step in report.get("replaces", ()):
         recorded.pop(replaced_step, None)
     recorded[report["step"]] = report["result"]
 
 
-async def _asked(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
+async def answer_of(ctx: Context, session: Session, report: Mapping[str, Any]) -> Any:
     """Return the answer of the agent's object about a journal or a choice, or the answer of a breaker's object."""
     names, argument = session.config.names, to_json(report["told"], inf_nan_mode="constants")
     target = names.agent, session.running.invocation.agent_id
@@ -111,7 +111,7 @@ def _send_mail_of(ctx: Context, session: Session, report: Mapping[str, Any]) -> 
         ctx.generic_send(session.config.names.agent, "deliver", argument, session.running.invocation.agent_id)
 
 
-def _post(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
+def post_report(ctx: Context, session: Session, kind: str, report: dict[str, Any]) -> None:
     """Send the agent a report of its invocation; it counts only while the state is active."""
     call = session.running.invocation
     mail = report_mail(datetime.fromisoformat(report["time"]), call, kind, report[kind])

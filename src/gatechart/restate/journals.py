@@ -35,14 +35,14 @@ def journal_object(config: ServiceConfig) -> VirtualObject:
     """
     journals = VirtualObject(config.names.journals, **patience(config.terms.turn_s))
 
-    journals.handler("enter")(_enter)
+    journals.handler("enter")(write_record)
     journals.handler("read")(_read)
     journals.handler("adopt")(_adopt)
     journals.handler("forget")(_forget)
     return journals
 
 
-async def _enter(ctx: ObjectContext, argument: dict[str, Any]) -> Any:
+async def write_record(ctx: ObjectContext, argument: dict[str, Any]) -> Any:
     """Write an entry, and return the verdict with the stored entry."""
     record = RECORD.validate_python(argument)
     names: list[str] = await ctx.get(_listing(record.journal), ENTRIES) or []

@@ -174,7 +174,7 @@ class RestateRuntime(AgentHome):
     async def execute(self, command: Command) -> Any:
         """Execute a command and return its result. Raises the verb's exceptions."""
         self._calls.admit(command.verb)
-        return await _EXECUTORS[type(command)](self, command)
+        return await EXECUTORS[type(command)](self, command)
 
     async def _handle(self, command: Command) -> Agent[Any]:
         """See AgentHome. All handles of an agent share its newest snapshot; a later agent with its id has its own."""
@@ -444,7 +444,7 @@ _FINDERS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitable
     StartOnCommand: RestateRuntime._start_on,
     ReadCommand: RestateRuntime._look,
 }
-_EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
+EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitable[Any]]]] = {
     StartCommand: RestateRuntime._snapshot_of,
     StartOnCommand: RestateRuntime._snapshot_of,
     ReadCommand: RestateRuntime._snapshot_of,
@@ -481,3 +481,4 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[RestateRuntime, Any], Awaitab
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
     ChooseCommand: lambda runtime, command: runtime._chooser.dry_run(command, datetime.now(UTC)),
 }
+"""The function that executes each command."""

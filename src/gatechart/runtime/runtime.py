@@ -248,7 +248,7 @@ class Runtime(AgentHome):
 
     async def execute(self, command: Command) -> Any:
         """Execute a command and return its result. Raises the verb's exceptions."""
-        executor = _EXECUTORS.get(type(command))
+        executor = EXECUTORS.get(type(command))
         return await (self._operations.execute(command) if executor is None else executor(self, command))
 
     async def _start_agent(
@@ -455,7 +455,7 @@ class Runtime(AgentHome):
         return await self._maintenance.prune(pruning, on_progress, dry_run=dry_run)
 
 
-_EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]]]] = {
+EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]]]] = {
     StartCommand: Runtime._start,
     StartOnCommand: Runtime._start_on,
     ReadCommand: Runtime._read,
@@ -473,3 +473,4 @@ _EXECUTORS: Final[Mapping[type[Command], Callable[[Runtime, Any], Awaitable[Any]
     **dict.fromkeys(DIRECTING, lambda runtime, command: directed(runtime._directory, command)),
     ChooseCommand: lambda runtime, command: runtime._core.chooser.dry_run(command, runtime._core.clock.now()),
 }
+"""The function that executes each command; `OPERATIONS` has the other commands."""

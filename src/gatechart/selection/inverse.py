@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-_MOST_TERMS: Final = 32
+MOST_TERMS: Final = 32
 """Rank-one terms that are kept beside the matrix. Adding all of them at once costs little more than adding one."""
 
 
@@ -77,7 +77,7 @@ class Inverse:
         terms = np.zeros((len(self._signs) + 1, len(term)))
         terms[:-1, : self.size], terms[-1] = self._terms, term
         signs = np.append(self._signs, sign)
-        if len(signs) <= _MOST_TERMS:
+        if len(signs) <= MOST_TERMS:
             return Inverse(self._matrix, terms, signs, self.changes + 1)
         known: Any = len(self._matrix)
         matrix = (terms.T * signs) @ terms

@@ -146,7 +146,7 @@ class LearnedModel:
     of that; one more outcome costs less than 3 ms.
     """
 
-    __slots__ = ("_choice", "_loss", "_regressions", "is_held_back", "observations", "terms")
+    __slots__ = ("_choice", "_loss", "is_held_back", "observations", "regressions", "terms")
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class LearnedModel:
         rewards = _departing_rewards(observations)
         self._loss = _total_loss(rewards)
         self.is_held_back = self._loss >= terms.loss * WINDOW or _deficit(rewards) >= terms.deficit * WINDOW
-        self._regressions = regressions or Regressions.of(ObservationTable.of(observations.items), terms.ridge)
+        self.regressions = regressions or Regressions.of(ObservationTable.of(observations.items), terms.ridge)
         self._choice = choice
 
     def over(self, observations: Observations) -> LearnedModel:
@@ -170,7 +170,7 @@ class LearnedModel:
 
     def after(self, *observed: Observation) -> LearnedModel:
         """Return the model after more outcomes. Fast for a single outcome that is newer than all others."""
-        lessons = self._regressions.lessons
+        lessons = self.regressions.lessons
         if len(observed) == 1 and self.observations.precedes(observed[0]) and observed[0].id not in lessons.rows:
             own = lessons.indices_of(observed[0].learner)
             return self._changed(*self.observations.with_newest(observed[0], own), observed)
@@ -179,7 +179,7 @@ class LearnedModel:
     def _changed(
         self, observations: Observations, removed: Sequence[Observation], added: Sequence[Observation]
     ) -> LearnedModel:
-        regressions = _updated(self._regressions, observations.items, removed, added)
+        regressions = _updated(self.regressions, observations.items, removed, added)
         return LearnedModel(self.terms, observations, regressions, self._choice)
 
     def scores(
@@ -209,7 +209,7 @@ class LearnedModel:
 
     def _choice_of(self, candidates: Iterable[str], groups: Mapping[str, str]) -> _ChoiceNumbers:
         """Return the candidates of a choice. Cached, because the next choice usually has the same candidates."""
-        lessons = self._regressions.lessons
+        lessons = self.regressions.lessons
         among = None if self._choice is None else self._choice.among
         if among is None or not among.are(candidates, groups):
             among = Among(candidates, groups)
@@ -223,7 +223,7 @@ class LearnedModel:
         """Return the learned part and the bonus of each group; 0 as the bonus if no bonus could make the group best."""
         np = numpy()
         most, firsts = self.terms.exploration, choice.among.firsts(priors)
-        view = self._regressions.view(features, choice.codes_of(firsts))
+        view = self.regressions.view(features, choice.codes_of(firsts))
         learned = np.where(choice.numbers < 0, 0.0, np.append(view.predicted, 0.0)[choice.numbers])
         bonuses, reached = np.zeros_like(learned), priors[firsts] + learned
         is_near = reached >= reached.max() - most

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 SHARED: Final = 0.7
 """Factor on the similarity of two texts if different candidates of the group were chosen for them."""
 
-_FEW: Final = 4  # changed lessons; a small group is solved from scratch if more change
+FEW_CHANGES: Final = 4
+"""A small group is solved from scratch if more of its lessons change."""
+
+MOST_CHANGES: Final = 10_000
+"""Rank-one updates before a regression is solved from scratch, which removes rounding errors."""
+
 _PART: Final = 8  # larger groups are updated up to 1/8 of their lessons; beyond that, solving is cheaper
-_MOST_CHANGES: Final = (
-    10_000  # rank-one updates before a regression is solved from scratch, which removes rounding errors
-)
 _MORE: Final = 64  # slots added when the table is full
 _FREE: Final = -1
 _SLOT: Final = [("lesson", "i8"), ("group", "i4"), ("code", "i4"), ("surprise", "f8"), ("coefficient", "f8")]
@@ -176,10 +178,10 @@ class _Revision:
 
     def _is_too_much(self, fit: Fit, left: int, came: int) -> bool:
         """Return whether a regression should be solved from scratch: that is cheaper, or more precise."""
-        is_worn = fit.inverse.changes + left + came > _MOST_CHANGES
+        is_worn = fit.inverse.changes + left + came > MOST_CHANGES
         alive = numpy().count_nonzero(self._table["lesson"][fit.slots] >= 0)
         is_hollow = 2 * (alive - left) < len(fit.slots) - came
-        return is_worn or is_hollow or left + came > max(_FEW, len(fit.slots) // _PART)
+        return is_worn or is_hollow or left + came > max(FEW_CHANGES, len(fit.slots) // _PART)
 
     def _solve_again(self, group: int) -> None:
         old = self._fits.pop(group, None)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FEW: Final = 32  # rows; an index does not pay for fewer
 
-_MOST_RECENT: Final = 500
+MOST_RECENT: Final = 500
 """Rows that are compared one by one before they are moved to the index."""
 
 
@@ -107,7 +107,7 @@ class TextRows:
     def needs_sorting(self) -> bool:
         """Whether too many rows are outside the index for a query to be fast."""
         recent = self._recent.numbers
-        return bool(len(recent)) and self.count - int(recent[0]) > _MOST_RECENT
+        return bool(len(recent)) and self.count - int(recent[0]) > MOST_RECENT
 
     def kept(self, numbers: NDArray[Any]) -> TextRows:
         """Return an index of some of the rows, renumbered in the given order."""

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from gatechart.errors import OwnershipLostError, StoreOwnedError
 from gatechart.stores import open_store
-from gatechart.stores.sql.sqlite import _Lock
+from gatechart.stores.sql.sqlite import LockFile
 from gatechart.testing.records import COMMITTED, going_on, started, verdicts
 from gatechart.values.homes import Role
 
@@ -61,17 +61,17 @@ async def test_who_only_looks_whether_there_is_an_owner_keeps_nobody_from_owning
         assert await verdicts(store, started("a")) == [COMMITTED]
 
 
-def test_a_lock_file_that_was_replaced_as_its_lock_was_taken_is_not_held(sqlite_path):
+def test_a_lock_file_that_was_replaced_as_its_lock_was_taken_is_not_held(sqlite_path, monkeypatch):
     """The file was not there before; whoever was told to take over comes between taking and looking."""
-    late, taker, third = (_Lock(sqlite_path) for _ in range(3))
-    take = late._lock.acquire
+    late, taker, third = (LockFile(sqlite_path) for _ in range(3))
 
-    def acquire():
-        take()
+    def acquire(lock):
+        monkeypatch.undo()  # only the first lock is passed by
+        lock.acquire()
         assert not taker.take()
         taker.replace()
 
-    late._lock.acquire = acquire
+    monkeypatch.setattr(FileLock, "acquire", acquire)
     assert not late.take()
     assert not taker.is_passed_by()
     assert not third.take()

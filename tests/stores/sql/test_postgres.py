@@ -422,7 +422,7 @@ def test_a_server_of_the_tests_that_does_not_begin_leaves_nothing_behind(postgre
     server = Server("no_such_setting=1")
     with pytest.raises(NoServerError, match="no_such_setting"), server:
         pass
-    assert (server._folder.exists(), server._thread.is_alive(), server._loop.is_closed()) == (False, False, True)
+    assert (server.folder.exists(), server.thread.is_alive(), server.loop.is_closed()) == (False, False, True)
 
 
 @pytest.mark.parametrize(

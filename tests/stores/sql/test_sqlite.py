@@ -8,9 +8,8 @@ from contextlib import closing
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import OperationalError
 
-from gatechart.errors import OwnershipLostError, StoreBusyError, UnknownAgentError
+from gatechart.errors import OwnershipLostError, StoreBusyError, StoreUnreadableError, UnknownAgentError
 from gatechart.stores import open_store
 from gatechart.stores.opening import open_asking
 from gatechart.stores.sql.handoff_rows import found_handoffs
@@ -62,19 +61,19 @@ async def test_the_writing_connection_puts_every_commit_on_disk(sqlite_url, reco
     async with open_store(sqlite_url) as store:
         if reconnected:
             store._writer._connection.invalidate()
-        found = await store._writer.run(settings("journal_mode", "synchronous", "foreign_keys", "busy_timeout"))
+        found = await store.write(settings("journal_mode", "synchronous", "foreign_keys", "busy_timeout"))
         assert found == ["wal", FULL, 1, 5000]
 
 
 async def test_the_url_says_how_long_to_wait_for_a_lock(sqlite_url):
     async with open_store(f"{sqlite_url}?timeout=0.25") as store:
-        assert await store._writer.run(settings("busy_timeout")) == [250]
+        assert await store.write(settings("busy_timeout")) == [250]
 
 
 async def test_the_reading_connections_cannot_write(sqlite_url):
     async with open_store(sqlite_url) as store:
-        with pytest.raises(OperationalError, match="readonly"):
-            await store._reader.run(lambda connection: connection.execute(text("DELETE FROM owner")))
+        with pytest.raises(StoreUnreadableError, match="attempt to write a readonly database"):
+            await store.read(lambda connection: connection.execute(text("DELETE FROM owner")))
 
 
 async def test_a_database_that_was_closed_is_not_read_again(sqlite_url):
@@ -92,14 +91,14 @@ async def test_a_writing_transaction_holds_the_lock_from_its_beginning(sqlite_ur
 
     async with open_store(sqlite_url) as store:
         with pytest.raises(StoreBusyError, match="locked by another program"):
-            await store._writer.run(begin_another)
+            await store.write(begin_another)
 
 
 async def test_readers_read_on_while_a_writer_writes(sqlite_url):
     async with open_store(sqlite_url) as store:
         await lives(store, "a", turns=3)
         transaction = Transaction("DELETE FROM agents")
-        writing = asyncio.create_task(store._writer.run(transaction))
+        writing = asyncio.create_task(store.write(transaction))
         await transaction.reached()
         async with open_store(f"{sqlite_url}?timeout=0", role=Role.READER) as reader:
             assert (await store.load("a")).version == (await reader.load("a")).version == 3
@@ -112,7 +111,7 @@ async def test_readers_read_on_while_a_writer_writes(sqlite_url):
 async def test_a_transaction_runs_to_its_end_whoever_stops_waiting(sqlite_url):
     async with open_store(sqlite_url) as store:
         transaction, withdrawn = Transaction("UPDATE owner SET host = 'h'"), Transaction("DELETE FROM owner")
-        waiting = [asyncio.create_task(store._writer.run(each)) for each in (transaction, withdrawn)]
+        waiting = [asyncio.create_task(store.write(each)) for each in (transaction, withdrawn)]
         await transaction.reached()
         for task in waiting:
             task.cancel()
@@ -120,7 +119,7 @@ async def test_a_transaction_runs_to_its_end_whoever_stops_waiting(sqlite_url):
                 await task
         transaction.go_on()
         assert await verdicts(store, started("a")) == [COMMITTED]
-        assert await store._writer.run(lambda connection: connection.scalar(text("SELECT host FROM owner"))) == "h"
+        assert await store.write(lambda connection: connection.scalar(text("SELECT host FROM owner"))) == "h"
         assert not withdrawn.is_reached
 
 
@@ -130,7 +129,7 @@ async def test_closing_waits_for_the_transaction_under_way(sqlite_url, sqlite_pa
 
     async def write_and_close():
         async with open_store(sqlite_url) as store:
-            writing = asyncio.create_task(store._writer.run(transaction))
+            writing = asyncio.create_task(store.write(transaction))
             await transaction.reached()
             asyncio.get_running_loop().call_later(0.05, transaction.go_on)
         await writing
@@ -156,7 +155,7 @@ async def test_a_transaction_that_raises_is_taken_back(sqlite_url, error):
     async with open_store(sqlite_url) as store:
         await lives(store, "a", turns=1)
         with pytest.raises(error):
-            await store._writer.run(delete_and_raise)
+            await store.write(delete_and_raise)
         assert await verdicts(store, started("b")) == [COMMITTED]
         assert [each.agent_id for each in await store.load_many("ab")] == ["a", "b"]
 
@@ -197,7 +196,7 @@ async def test_what_is_asked_often_is_asked_by_an_index(sqlite_url, statement, p
         return [row.detail for row in found]
 
     async with open_store(sqlite_url) as store:
-        steps = await store._writer.run(steps_of)
+        steps = await store.read(steps_of)
     assert [step for step in steps if plan in step], steps
     assert not [step for step in steps if step.startswith(("SCAN mail", "SCAN history"))]
 
@@ -206,8 +205,9 @@ async def test_an_owner_is_woken_by_the_commits_of_others_and_not_by_its_own(sql
     monkeypatch.setattr("gatechart.stores.sql.sqlite.LONGEST_NAP_S", 0.01)
     monkeypatch.setattr("gatechart.stores.sql.sqlite.LOOKS_EVERY", 1_000_000)
     async with open_store(sqlite_url) as store, open_asking(sqlite_url) as asking:
-        await store.requests._notifier.notified()  # it does not know yet who wrote before
-        woken = asyncio.ensure_future(store.requests._notifier.notified())
+        notifier = store.requests._notifier
+        await notifier.notified()  # it does not know yet who wrote before
+        woken = asyncio.ensure_future(notifier.notified())
         await lives(store, "a", turns=3)
         await asyncio.wait([woken], timeout=0.3)
         assert not woken.done()

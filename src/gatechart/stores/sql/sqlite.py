@@ -62,7 +62,7 @@ class SqliteFile:
     @asynccontextmanager
     async def holding(self) -> AsyncIterator[Hold]:
         """See Database."""
-        lock = _Lock(self._path)
+        lock = LockFile(self._path)
         try:
             async with (
                 opened_reader(reading_engine(self._url)) as reader,
@@ -88,7 +88,7 @@ class SqliteFile:
 
     async def is_owned(self, reader: Reader) -> bool:  # noqa: ARG002  the lock is another file
         """See Database."""
-        lock = _Lock(self._path)
+        lock = LockFile(self._path)
         try:
             return not lock.take()
         finally:
@@ -117,7 +117,7 @@ class _FileHold:
 
     grace_s = 0.0
 
-    def __init__(self, database: SqliteFile, path: Path, lock: _Lock, reader: Reader, writer: ThreadWriter) -> None:
+    def __init__(self, database: SqliteFile, path: Path, lock: LockFile, reader: Reader, writer: ThreadWriter) -> None:
         self.reader = reader
         self.writer = writer
         self._database = database
@@ -155,8 +155,8 @@ class _FileHold:
         yield _FileNotifier(self._path, self.writer)
 
 
-class _Lock:
-    """The lock file. The operating system frees it when the process that holds it dies."""
+class LockFile:
+    """The lock file next to a database. The operating system frees it when the process that holds it dies."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
