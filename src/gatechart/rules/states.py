@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
-from gatechart.checks.analysis import Analysis, TransitionPath, has_part_in_an_end
-from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.context import has_any_field
 from gatechart.errors.root import listing, suggestion
 from gatechart.graph.callables import callable_name
@@ -16,6 +14,8 @@ from gatechart.graph.compile import ROOT, Kind, Node, steps_of
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.escape import UNDOING
 from gatechart.graph.graph import AnyGraph
+from gatechart.rules.analysis import Analysis, TransitionPath, has_part_in_an_end
+from gatechart.rules.finding import Hit, Severity, rule
 from gatechart.values.names import StateName
 
 # States

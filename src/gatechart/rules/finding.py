@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from gatechart.checks.analysis import Analysis
+from gatechart.rules.analysis import Analysis
 
 Hit: TypeAlias = tuple[str, str, str]  # place, problem, remedy
 

@@ -6,9 +6,6 @@ from collections.abc import Collection, Iterator
 from itertools import product
 from typing import Final
 
-from gatechart.checks.analysis import Analysis, is_taken
-from gatechart.checks.circles import Circle, Circles
-from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.graph.compile import walk
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.descriptors import words_of
@@ -18,12 +15,15 @@ from gatechart.graph.graph import AnyGraph
 from gatechart.graph.signal_faults import MOST_MOVES
 from gatechart.graph.signals import Signal, Signals
 from gatechart.kernel.select import matches
+from gatechart.rules.analysis import Analysis, declared_signals, is_taken
+from gatechart.rules.finding import Hit, Severity, rule
 from gatechart.signals.failures import RetriesOver
 from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Sentiment
 from gatechart.signals.no_progress import NoProgress, VisitsOver
 from gatechart.signals.periods import LONG
 from gatechart.signals.repeats import Repeats
+from gatechart.signals.shortest_circles import Circle, Circles
 from gatechart.values.detectors import EVERY_TURN, Detector, Symptom
 from gatechart.values.names import StateName
 from gatechart.values.trail import CALLED, NOTED, PROGRESSED, REASONED, SAID
@@ -44,7 +44,7 @@ def out_of_reach(analysis: Analysis) -> Iterator[Hit]:
 
     For `Repeats`, the shortest circle of moves may be too long for its window or its period.
     """
-    for place, signals in declared(analysis.graph):
+    for place, signals in declared_signals(analysis.graph):
         for signal in signals.signals:
             hits = [_never(analysis, place, signals, detector) for detector in dict.fromkeys(signal.when.detectors)]
             for hit in hits if any(hits) else [_never_changes(signal.when)]:
@@ -60,7 +60,7 @@ def unanswered(analysis: Analysis) -> Iterator[Hit]:
     """
     edges = [edge for node in analysis.graph.nodes.values() for edge in node.edges]
     plans = plans_in(analysis.graph.escape, walk(analysis.graph.tree))
-    for place, signals in declared(analysis.graph):
+    for place, signals in declared_signals(analysis.graph):
         for signal in signals.signals:
             is_tried = any({signal.name, EVERY_SIGNAL} & {*plan.signals} for plan in plans)
             if not is_tried and not any(matches(edge.event, signal.event) for edge in edges):
@@ -70,7 +70,7 @@ def unanswered(analysis: Analysis) -> Iterator[Hit]:
 @rule("GC703", Severity.WARNING, "retries per task without a field for the task")
 def task_unknown(analysis: Analysis) -> Iterator[Hit]:
     """`RetriesOver(per="task")` then counts all calls as one task's, until the chart reports progress."""
-    for place, signals in declared(analysis.graph):
+    for place, signals in declared_signals(analysis.graph):
         for signal in () if signals.task else signals.signals:
             detectors = signal.when.detectors
             if any(isinstance(detector, RetriesOver) and detector.per == "task" for detector in detectors):
@@ -81,15 +81,6 @@ def task_unknown(analysis: Analysis) -> Iterator[Hit]:
 def _remedy(signal: Signal) -> str:
     ways = f"write a transition for {signal.event!r}, give it answer=, or name it in escape="
     return f"{ways}; or allow it if noting it is enough"
-
-
-def declared(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:
-    """Yield the signals of the graph and of its entry points, with the places of their declarations."""
-    if graph.signals is not None:
-        yield "signals", graph.signals
-    for door in graph.entry_points.values():
-        if door.signals is not None:
-            yield f"entry point {door.name!r}, signals", door.signals
 
 
 def _never(analysis: Analysis, place: str, signals: Signals, detector: Detector) -> tuple[str, str] | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gatechart.checks.analysis import Analysis, has_part_in_an_end
-from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors.root import listing
 from gatechart.graph.packet_fields import packet_fields
 from gatechart.graph.transfers import To
+from gatechart.rules.analysis import Analysis, has_part_in_an_end
+from gatechart.rules.finding import Hit, Severity, rule
 
 
 @rule("GC601", Severity.WARNING, "a state with transfers from which no final state can be reached")

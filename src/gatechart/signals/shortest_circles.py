@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from gatechart.checks.analysis import Analysis, TransitionPath
 from gatechart.graph.callables import ActionCall
 from gatechart.graph.compile import ROOT, Edge, Kind, Node
 from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.signals import SIGNAL
+from gatechart.rules.analysis import Analysis, TransitionPath
 from gatechart.values.names import EventName, StateName, may_be_reserved
 
 _FAILED: Final = "error.execution"

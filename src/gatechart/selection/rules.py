@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from gatechart.checks.analysis import Analysis
-from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.checks.handoff_rules import place_of
-from gatechart.checks.signal_rules import declared
 from gatechart.context import has_any_field
 from gatechart.errors.root import nearest
 from gatechart.graph.compile import DeclaredHandoff, askings
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.graph import AnyGraph
+from gatechart.graph.packet_fields import required_fields
 from gatechart.graph.selection import TEXT_SCORERS, Best, NeedRule
+from gatechart.rules.analysis import Analysis, declared_signals
+from gatechart.rules.finding import Hit, Severity, rule
+from gatechart.rules.handoffs import place_of
 from gatechart.signals.lacking import Lacks
 from gatechart.values.handoffs import Reason
 from gatechart.values.profiles import Needs, Profile
@@ -210,7 +210,7 @@ def _lists(graph: AnyGraph) -> dict[tuple[NeedRule, ...], str]:
 
 
 def _lacks(graph: AnyGraph) -> Iterator[tuple[str, Lacks]]:
-    for place, signals in declared(graph):
+    for place, signals in declared_signals(graph):
         for signal in signals.signals:
             detectors = (detector for detector in signal.when.detectors if isinstance(detector, Lacks))
             yield from ((f"{place}, {signal.name}", detector) for detector in detectors)
@@ -266,14 +266,6 @@ def _normal(sample: str) -> str:
 
 
 # Payloads that no packet fills
-
-
-def required_fields(entry: EntryPoint) -> frozenset[str]:
-    """Return the required fields of the entry point's payload."""
-    takes = entry.takes
-    if takes is None or getattr(takes, "fits_every_context", False):  # a packet
-        return frozenset()
-    return frozenset(name for name, field in takes.model_fields.items() if field.is_required())
 
 
 def _sources(graphs: Iterable[AnyGraph], door: _Door) -> dict[str, frozenset[str]]:

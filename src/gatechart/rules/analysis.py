@@ -16,6 +16,7 @@ from gatechart.graph.definition import Allow, EntryPoint, Precedence, Recall
 from gatechart.graph.descriptors import prefixes_of, words_of
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.precedence import broader
+from gatechart.graph.signals import Signals
 from gatechart.kernel.entry import entry_of
 from gatechart.kernel.tree import Tree
 from gatechart.values.handoffs import Mode
@@ -363,3 +364,12 @@ def _onward(graph: AnyGraph, leaf: StateName) -> Iterator[Edge]:
         for edge in graph.nodes[name].edges:
             if edge.event is None or (done is not None and is_taken(done, words_of(edge.event))):
                 yield edge
+
+
+def declared_signals(graph: AnyGraph) -> Iterator[tuple[str, Signals]]:
+    """Yield the signals of the graph and of its entry points, with the places of their declarations."""
+    if graph.signals is not None:
+        yield "signals", graph.signals
+    for door in graph.entry_points.values():
+        if door.signals is not None:
+            yield f"entry point {door.name!r}, signals", door.signals

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gatechart.checks.analysis import Analysis, Wait, begun, handles, is_end, is_taken
-from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors.root import suggestion
 from gatechart.graph.compile import ROOT, DeclaredHandoff, Edge, askings
 from gatechart.graph.descriptors import words_of
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import Handoff
 from gatechart.graph.selection import Best
+from gatechart.rules.analysis import Analysis, Wait, begun, handles, is_end, is_taken
+from gatechart.rules.finding import Hit, Severity, rule
 from gatechart.values.handoffs import Mode
 from gatechart.values.names import EventName, StateName
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gatechart.checks.analysis import Analysis
-from gatechart.checks.finding import Hit, Severity, rule
-from gatechart.checks.handoff_rules import place_of
-from gatechart.checks.selection_rules import required_fields
-from gatechart.checks.state_rules import NamesFields
 from gatechart.context import has_any_field
 from gatechart.errors.root import listing
 from gatechart.graph.callables import callable_name
 from gatechart.graph.compile import DeclaredHandoff, askings
 from gatechart.graph.definition import EntryPoint
 from gatechart.graph.graph import AnyGraph
-from gatechart.graph.packet_fields import own_fields
+from gatechart.graph.packet_fields import own_fields, required_fields
 from gatechart.graph.selection import Best
+from gatechart.rules.analysis import Analysis
+from gatechart.rules.finding import Hit, Severity, rule
+from gatechart.rules.handoffs import place_of
+from gatechart.rules.states import NamesFields
 
 
 @rule("GC505", Severity.NOTE, "an entry point with fields that entities may fill")

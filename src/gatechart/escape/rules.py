@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gatechart.checks.analysis import Analysis
-from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.escape import routes
 from gatechart.escape.strategies import Reroute, Restart, Rollback, SwitchTool
 from gatechart.graph.compile import ROOT
@@ -16,6 +14,8 @@ from gatechart.graph.escape import EVERY_SIGNAL, REFUSED_TOOL, EscapePlan, Strat
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.signals import Signal
 from gatechart.kernel.select import matches
+from gatechart.rules.analysis import Analysis, declared_signals
+from gatechart.rules.finding import Hit, Severity, rule
 from gatechart.signals.circles import GoesInCircles
 from gatechart.signals.lacking import Lacks
 from gatechart.signals.measures import Confidence, Risk, Sentiment
@@ -149,8 +149,8 @@ def _names_no_tool(graph: AnyGraph, name: str) -> bool:
 
 
 def _signals(graph: AnyGraph) -> Iterator[Signal]:
-    for declared in (graph.signals, *(door.signals for door in graph.entry_points.values())):
-        yield from () if declared is None else declared.signals
+    for _, declared in declared_signals(graph):
+        yield from declared.signals
 
 
 def _is_taken(graph: AnyGraph, leaf: StateName, signal: Signal) -> bool:

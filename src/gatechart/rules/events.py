@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from gatechart.checks.analysis import Analysis, TransitionPath, is_taken, is_together, shadowed
-from gatechart.checks.finding import Hit, Severity, rule
 from gatechart.errors.root import nearest
 from gatechart.graph.compile import ROOT, Edge, Kind, Node, steps_of, walk
 from gatechart.graph.definition import OnRefusal, Precedence
@@ -15,6 +13,8 @@ from gatechart.graph.descriptors import EVERY, prefixes_of, words_of
 from gatechart.graph.escape_edges import plans_in
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.precedence import NOT_ANY, event_words
+from gatechart.rules.analysis import Analysis, TransitionPath, is_taken, is_together, shadowed
+from gatechart.rules.finding import Hit, Severity, rule
 from gatechart.values.alarms import ALARM
 from gatechart.values.escapes import ESCAPE
 from gatechart.values.findings import FOUND, FindingKind
