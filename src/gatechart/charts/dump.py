@@ -10,17 +10,15 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
-from gatechart.charts.built_in import BuiltIn
-from gatechart.charts.cel.guard import Cel
-from gatechart.charts.contexts import InitialContext, initial_values
-from gatechart.charts.escapes import written_escape
-from gatechart.charts.model import Except, Fixed
-from gatechart.charts.selection import written_best, written_profile
-from gatechart.charts.signals import written_signals
-from gatechart.charts.tool_policies import written_policies
-from gatechart.charts.yaml_text import write_yaml
+from gatechart.chartfiles.built_in import BuiltIn
+from gatechart.chartfiles.cel.guard import Cel
+from gatechart.chartfiles.contexts import InitialContext, initial_values
+from gatechart.chartfiles.model import Except, Fixed
+from gatechart.chartfiles.selections import written_best
+from gatechart.chartfiles.yaml_text import write_yaml
 from gatechart.context import AgentContext
 from gatechart.errors.definition import FileFault, InvalidChartError
+from gatechart.escape.chart import written_escape
 from gatechart.graph.callables import callable_name
 from gatechart.graph.compile import ROOT
 from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, OnRefusal, Precedence, State, Then, Transition
@@ -32,6 +30,9 @@ from gatechart.graph.payload_schema import JsonSchema
 from gatechart.graph.selection import Best
 from gatechart.graph.signals import Signals
 from gatechart.graph.transfers import To, Transfers
+from gatechart.selection.chart import written_profile
+from gatechart.signals.chart import written_signals
+from gatechart.tools.chart import written_policies
 from gatechart.values.delays import Retry, delay_text
 from gatechart.values.handoffs import Mode
 from gatechart.values.profiles import Profile
