@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from gatechart.chartfiles.faults import Fields, Spot, kind_of, text_of
 from gatechart.chartfiles.handing_on import HandingOn
 from gatechart.chartfiles.model import BestForm, InvokeForm
 from gatechart.chartfiles.parts import HandoffParser
+from gatechart.chartfiles.writing import Writer
 from gatechart.errors.root import suggestion
 from gatechart.escape.chart_keys import BACK_TO, ESCAPE_KEYS, GETTING_OUT, STRATEGIES, STRATEGY_NAMES
 from gatechart.escape.presets import getting_out
 from gatechart.graph.definition import Invoke
 from gatechart.graph.escape import GAVE_UP, EscapePlan, GiveUp, HandOn, Strategy, Tactics, ToHuman
-from gatechart.graph.handoff import Fallbacks, Handoff
+from gatechart.graph.handoff import Handoff
 from gatechart.graph.signals import usual_name
 from gatechart.values.delays import seconds_of
 from gatechart.values.handoffs import Reason
@@ -225,31 +226,7 @@ class EscapeReader:
         return self.chart.names.target(spot, self.chart.chart.root)
 
 
-class PlanWriter(Protocol):
-    """The parts of the graph writer that plans need."""
-
-    def handoff(self, handoff: Handoff) -> dict[str, Any]:
-        """Return a handoff as data."""
-        ...
-
-    def fallbacks(self, fallbacks: Fallbacks | None) -> dict[str, Any]:
-        """Return fallbacks as data, under their key."""
-        ...
-
-    def invoke(self, invoke: Invoke) -> Any:
-        """Return an invoke as data."""
-        ...
-
-    def function(self, function: Callable[..., Any]) -> Any:
-        """Return the name of a function."""
-        ...
-
-    def name(self, name: str, meaning: object) -> str:
-        """Return a name, which must have only one meaning."""
-        ...
-
-
-def written_escape(plan: EscapePlan, writer: PlanWriter) -> dict[str, Any]:
+def written_escape(plan: EscapePlan, writer: Writer) -> dict[str, Any]:
     """Return a plan as data, without defaults. Raises ValueError for a strategy that no chart can name."""
 
     def tactics(some: tuple[tuple[str, tuple[Strategy, ...]], ...]) -> dict[str, Any]:
@@ -265,7 +242,7 @@ def written_escape(plan: EscapePlan, writer: PlanWriter) -> dict[str, Any]:
     }
 
 
-def _written(strategy: Strategy, writer: PlanWriter) -> Any:
+def _written(strategy: Strategy, writer: Writer) -> Any:
     kind = type(strategy)
     if isinstance(strategy, HandOn):
         return {"handoff": writer.handoff(strategy.handoff), **_otherwise(strategy.otherwise)}
@@ -280,7 +257,7 @@ def _written(strategy: Strategy, writer: PlanWriter) -> Any:
     return {usual_name(kind): data} if data else usual_name(kind)
 
 
-def _written_human(strategy: ToHuman, writer: PlanWriter) -> dict[str, Any]:
+def _written_human(strategy: ToHuman, writer: Writer) -> dict[str, Any]:
     data = writer.handoff(strategy.handoff)
     if data.get("to") == ToHuman().handoff.to:
         del data["to"]
@@ -293,7 +270,7 @@ def _otherwise(state: str) -> Mapping[str, str]:
     return {} if state == GAVE_UP else {"otherwise": state}
 
 
-def _parameters(strategy: Strategy, writer: PlanWriter) -> Iterator[tuple[str, Any]]:
+def _parameters(strategy: Strategy, writer: Writer) -> Iterator[tuple[str, Any]]:
     """Yield the parameters of a strategy that differ from the defaults of its class."""
     kind = type(strategy)
     usual = {name: parameter.default for name, parameter in signature(kind).parameters.items()}

@@ -1,4 +1,4 @@
-"""The fields that a packet fills at an entry point of a graph, and those that it must fill."""
+"""The fields that a packet fills at an entry point of a graph, and the required fields of the payload."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Transfers of a chart file: from nodes to forms, and from forms to the transfers of a state."""
+"""Transfers of a chart file: from nodes to forms, from forms to the transfers of a state, and back to keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -11,6 +11,7 @@ from gatechart.chartfiles.faults import Fields, Spot, kind_of, text_of
 from gatechart.chartfiles.handing_on import HandingOn
 from gatechart.chartfiles.model import BestForm, Reference, StateForm, ToForm, TransfersForm
 from gatechart.chartfiles.parts import HandoffParser
+from gatechart.chartfiles.writing import Writer, delay_data, one_or_many, state_reference, without_blanks
 from gatechart.graph.selection import Best
 from gatechart.graph.transfers import To, Transfers
 
@@ -137,3 +138,37 @@ class TransfersBuilder:
         if isinstance(form.target, BestForm):
             return self.chart.best(form.target)
         return form.target.node.text if form.at else self.chart.names.target(form.target, source)
+
+
+def written_transfers(transfers: Transfers, writer: Writer) -> dict[str, Any]:
+    """Return the transfers of a state as data."""
+    return {
+        "targets": [_written(target, writer) for target in transfers.targets],
+        "most": transfers.most,
+        **without_blanks(
+            otherwise=state_reference(transfers.otherwise),
+            resets_on=one_or_many(transfers.resets_on),
+            status=writer.optional_function(transfers.status),
+        ),
+        **({} if transfers.arguments else {"arguments": False}),
+    }
+
+
+def _written(to: To, writer: Writer) -> Any:
+    """Return a target of transfers; only a state's name if that is enough."""
+    more = without_blanks(
+        at=to.at,
+        description=to.description,
+        guard=None if to.guard is None else writer.guard(to.guard),
+        actions=writer.functions(to.actions),
+        takes=writer.name(to.takes.__name__, to.takes) if to.takes else "",
+        packet=writer.optional_function(to.packet),
+        deadline=delay_data(to.deadline),
+        waits=state_reference(to.waits),
+    )
+    more |= writer.fallbacks(to.fallbacks) | ({} if to.transcript else {"transcript": False})
+    if isinstance(to.target, Best):
+        return {**writer.best(to.target), **more}
+    if to.is_handoff:
+        return {"graph": to.target, **more}
+    return {"state": state_reference(to.name), **more} if more else state_reference(to.name)
