@@ -15,10 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from gatechart.charts.cel import Cel, compiled
-from gatechart.charts.cel.program import ERRORS
-from gatechart.charts.cel.times import read_timestamp
-from gatechart.charts.cel.values import exported, imported
+from gatechart.chartfiles.cel import Cel, compiled
+from gatechart.chartfiles.cel.program import ERRORS
+from gatechart.chartfiles.cel.times import read_timestamp
+from gatechart.chartfiles.cel.values import exported, imported
 
 CASES = Path(os.environ.get("CEL_CASES") or Path(__file__).parents[3] / "shared" / "data" / "cel" / "cases.jsonl")
 

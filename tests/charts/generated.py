@@ -9,9 +9,9 @@ from functools import partial
 from hypothesis import strategies as st
 
 from gatechart import EscapePlan
+from gatechart.chartfiles.contexts import context_of
+from gatechart.chartfiles.model import Except, Fixed
 from gatechart.charts import Cel
-from gatechart.charts.contexts import context_of
-from gatechart.charts.model import Except, Fixed
 from gatechart.checks import RULES
 from gatechart.escape import CutOut, Nudge, Reroute, Rollback, SwitchTool, ToHuman
 from gatechart.graph.definition import ANY, Allow, EntryPoint, Initial, Invoke, OnRefusal, State, Then, Transition

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gatechart.charts.faults import Spot
-from gatechart.charts.source import read
+from gatechart.chartfiles.faults import Spot
+from gatechart.chartfiles.source import read
 
 
 def plain(text):

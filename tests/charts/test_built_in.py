@@ -187,7 +187,7 @@ def test_a_message_is_logged_with_its_facts(caplog):
     states: {A: {on: {GO: {actions: [{log: {message: so many, facts: {n: context.n}}}, {log: "100 %"}]}}}}
     """
     life = Life(load(chart), "A")
-    with caplog.at_level(logging.INFO, "gatechart.charts.built_in"):
+    with caplog.at_level(logging.INFO, "gatechart.chartfiles.built_in"):
         life.send("GO")
     first, second = caplog.records
     assert (first.message, first.facts, first.agent_id, first.graph) == ("so many", {"n": 2}, "agent", "x")
@@ -205,6 +205,6 @@ def test_they_are_drawn_by_what_they_do():
     )
 )
 def test_a_value_without_expressions_is_itself(value):
-    from gatechart.charts.built_in import Template
+    from gatechart.chartfiles.built_in import Template
 
     assert Template(value).filled(None, None) == value

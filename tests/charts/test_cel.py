@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gatechart.chartfiles.cel import compiled
+from gatechart.chartfiles.cel.functions import FUNCTIONS
+from gatechart.chartfiles.cel.parser import parsed
+from gatechart.chartfiles.cel.program import ERRORS
 from gatechart.charts import Cel
-from gatechart.charts.cel import compiled
-from gatechart.charts.cel.functions import FUNCTIONS
-from gatechart.charts.cel.parser import parsed
-from gatechart.charts.cel.program import ERRORS
 from gatechart.values.agents import Event
 from tests.charts.functions import Case
 

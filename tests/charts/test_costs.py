@@ -5,7 +5,7 @@ import time
 import pytest
 
 from gatechart import AgentContext, Runtime, State, StateTransitionGraph, Transition
-from gatechart.charts.cel import MAX_STEPS, Cel, compiled
+from gatechart.chartfiles.cel import MAX_STEPS, Cel, compiled
 from gatechart.errors import GuardBudgetError
 from gatechart.values.agents import Event
 from tests.support import NOW

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gatechart import State, StateTransitionGraph, Transition
+from gatechart.chartfiles.source import read
 from gatechart.charts import bindings_of, dump, load, schema
-from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
 from gatechart.graph.compile import askings
 from tests.charts.functions import add, note
@@ -53,7 +53,7 @@ def test_what_was_dumped_fits_the_schema_in_both_formats(graph):
     chart = json.loads(dump(graph, format="json"))
     VALIDATOR.validate(chart)
     node, _ = read(dump(graph))
-    from gatechart.charts.faults import Spot
+    from gatechart.chartfiles.faults import Spot
 
     assert Spot(node).plain() == chart
 

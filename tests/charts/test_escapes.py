@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from gatechart.chartfiles.faults import Spot
+from gatechart.chartfiles.source import read
 from gatechart.charts import dump, load, schema
 from gatechart.charts.dump import bindings_of
-from gatechart.charts.escape_keys import ESCAPE_KEYS, GETTING_OUT, STRATEGIES
-from gatechart.charts.faults import Spot
-from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
 from gatechart.escape import (
     Alert,
@@ -33,6 +32,7 @@ from gatechart.escape import (
     ToHuman,
     getting_out,
 )
+from gatechart.escape.chart_keys import ESCAPE_KEYS, GETTING_OUT, STRATEGIES
 from gatechart.graph.definition import Invoke
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import Fallbacks, Handoff, Human

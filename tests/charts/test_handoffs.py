@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from jsonschema import Draft202012Validator
 
+from gatechart.chartfiles.faults import Spot
+from gatechart.chartfiles.source import read
 from gatechart.charts import bindings_of, dump, load, schema
-from gatechart.charts.faults import Spot
-from gatechart.charts.source import read
 from gatechart.graph.definition import Invoke, State, Transition
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget

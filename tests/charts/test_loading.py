@@ -9,11 +9,11 @@ from functools import partial
 import pytest
 
 from gatechart import EntryPoint, State, StateTransitionGraph, Transition
+from gatechart.chartfiles.faults import Faults, Spot
+from gatechart.chartfiles.model import Except
+from gatechart.chartfiles.source import parse_yaml
+from gatechart.chartfiles.yaml_text import write_yaml
 from gatechart.charts import Cel, bindings_of, dump, load
-from gatechart.charts.faults import Faults, Spot
-from gatechart.charts.model import Except
-from gatechart.charts.source import parse_yaml
-from gatechart.charts.yaml_text import write_yaml
 from gatechart.graph.definition import ANY, Initial, Invoke, OnRefusal, Recall, Then
 from gatechart.values.agents import Event
 from gatechart.values.delays import Retry

@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart.charts import dump, load, schema
-from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph.definition import EntryPoint, Transition
 from gatechart.graph.graph import AnyGraph, StateTransitionGraph
+from gatechart.selection.chart_keys import PROFILE_KEYS
 from gatechart.values.profiles import Hours, Profile
 from tests.charts.schemas import plain
 
@@ -51,8 +51,8 @@ def desk(own: Profile | None, default: Profile | None = None) -> AnyGraph:
 
 
 def test_every_field_of_a_profile_and_of_its_hours_is_a_key() -> None:
-    assert list(SELECTION_KEYS["profile"]) == [each.name for each in fields(Profile)]
-    assert list(SELECTION_KEYS["hours"]) == [each.name for each in fields(Hours)]
+    assert list(PROFILE_KEYS["profile"]) == [each.name for each in fields(Profile)]
+    assert list(PROFILE_KEYS["hours"]) == [each.name for each in fields(Hours)]
 
 
 def test_one_text_and_one_schedule_stand_without_a_list() -> None:

@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart import Every
+from gatechart.chartfiles.faults import Spot
+from gatechart.chartfiles.source import read
 from gatechart.charts import dump, load, schema
-from gatechart.charts.faults import Spot
-from gatechart.charts.source import read
 from gatechart.checks import check
 from gatechart.drawing import to_dot
 from gatechart.errors import InvalidChartError

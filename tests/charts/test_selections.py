@@ -10,8 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart import HandoffPacket
+from gatechart.chartfiles.selection_keys import SELECTION_KEYS
 from gatechart.charts import bindings_of, dump, load, schema
-from gatechart.charts.selection_keys import SELECTION_KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph.definition import Transition
 from gatechart.graph.graph import AnyGraph

@@ -9,7 +9,6 @@ import pytest
 
 from gatechart.charts import dump, load
 from gatechart.charts.dump import bindings_of
-from gatechart.charts.signal_keys import DETECTORS, PRESETS, SIGNAL_KEYS
 from gatechart.errors import InvalidChartError
 from gatechart.graph.graph import AnyGraph
 from gatechart.graph.handoff import Handoff
@@ -26,6 +25,7 @@ from gatechart.signals import (
     handing_on,
     looping,
 )
+from gatechart.signals.chart_keys import DETECTORS, PRESETS, SIGNAL_KEYS
 from gatechart.values.detectors import AnyOf
 from gatechart.values.handoffs import Reason
 from gatechart.values.profiles import Needs

@@ -4,9 +4,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from gatechart import Retry
+from gatechart.chartfiles.faults import Spot
+from gatechart.chartfiles.source import read
 from gatechart.charts import dump, load, schema
-from gatechart.charts.faults import Spot
-from gatechart.charts.source import read
 from gatechart.errors import InvalidChartError
 from gatechart.tools import BreakerPolicy, Capability, ToolPolicies
 from gatechart.values.tool_policies import Rate

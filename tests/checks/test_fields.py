@@ -117,7 +117,7 @@ def test_a_validator_that_comes_before_may_fill_what_it_likes():
 
 
 def test_an_expression_of_a_chart_tells_its_fields():
-    cel = pytest.importorskip("gatechart.charts.cel").Cel
+    cel = pytest.importorskip("gatechart.chartfiles.cel").Cel
     ways = [Transition("A", "E", "B", guard=cel("context.retris < 3 && context.customer == event.name"))]
     (finding,) = found(graph_of(ways, context=Desk), "GC301")
     assert "uses 'retris'" in finding.problem

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from gatechart.checks.paths import beginning, moves
 from gatechart.errors import UnknownStateError
 from gatechart.escape import routes
 from gatechart.escape.routes import leads_away
 from gatechart.graph.definition import ANY, EntryPoint, Invoke, State, Then, Transition
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.kernel.plan import plan_entry
+from gatechart.rules.paths import beginning, moves
 from tests.laws.strategies import any_charts
 from tests.support import is_yes
 

@@ -10,13 +10,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gatechart.checks import check
-from gatechart.checks.analysis import Analysis
-from gatechart.checks.circles import Circles
 from gatechart.errors import MicrostepLimitError
 from gatechart.graph.definition import ANY, EntryPoint, State, Transition
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.graph.signals import Signal, Signals
+from gatechart.rules.analysis import Analysis
 from gatechart.signals import Noticed, Repeats
+from gatechart.signals.shortest_circles import Circles
 from gatechart.turn.turns import take_turn
 from gatechart.values.agents import Event
 from gatechart.values.commits import TurnRecord

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from gatechart.checks import paths, reach
-from gatechart.checks.paths import TooManyConfigurationsError
+from gatechart.rules.paths import TooManyConfigurationsError
 
 from .oracle import active_states, faults_of, replay
 from .strategies import charts, charts_with_ways_back, stories

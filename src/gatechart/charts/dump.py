@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import timedelta
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
-from gatechart.charts.built_in import BuiltIn
-from gatechart.charts.cel.guard import Cel
-from gatechart.charts.contexts import InitialContext, initial_values
-from gatechart.charts.escapes import written_escape
-from gatechart.charts.model import Except, Fixed
-from gatechart.charts.selection import written_best, written_profile
-from gatechart.charts.signals import written_signals
-from gatechart.charts.tool_policies import written_policies
-from gatechart.charts.yaml_text import write_yaml
+from gatechart.chartfiles.built_in import BuiltIn
+from gatechart.chartfiles.cel.guard import Cel
+from gatechart.chartfiles.contexts import InitialContext, initial_values
+from gatechart.chartfiles.model import Except, Fixed
+from gatechart.chartfiles.selections import written_best
+from gatechart.chartfiles.writing import delay_data, one_or_many, state_reference, without_blanks
+from gatechart.chartfiles.yaml_text import write_yaml
 from gatechart.context import AgentContext
 from gatechart.errors.definition import FileFault, InvalidChartError
+from gatechart.escape.chart import written_escape
 from gatechart.graph.callables import callable_name
 from gatechart.graph.compile import ROOT
 from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, OnRefusal, Precedence, State, Then, Transition
@@ -31,7 +29,10 @@ from gatechart.graph.handoff import Accepts, Fallback, Fallbacks, Handoff, Human
 from gatechart.graph.payload_schema import JsonSchema
 from gatechart.graph.selection import Best
 from gatechart.graph.signals import Signals
-from gatechart.graph.transfers import To, Transfers
+from gatechart.selection.chart import written_profile
+from gatechart.signals.chart import written_signals
+from gatechart.tools.chart import written_policies
+from gatechart.transfers.chart import written_transfers
 from gatechart.values.delays import Retry, delay_text
 from gatechart.values.handoffs import Mode
 from gatechart.values.profiles import Profile
@@ -57,11 +58,6 @@ def bindings_of(graph: AnyGraph) -> Mapping[str, Any]:
     return dumping.bound
 
 
-def _without_blanks(**values: Any) -> dict[str, Any]:
-    """Drop values that equal the default, because a chart leaves them out."""
-    return {key: value for key, value in values.items() if value or (value == 0 and value is not False)}
-
-
 class _Dumping:
     """The writer of one graph. It collects all functions and types."""
 
@@ -76,7 +72,7 @@ class _Dumping:
         return (
             {"id": graph.name, "version": graph.version}
             | _profile(graph.profile)
-            | _without_blanks(
+            | without_blanks(
                 description=graph.description,
                 context=self.context(graph.context),
                 on_refusal="" if graph.on_refusal is OnRefusal.RETURN else graph.on_refusal.value,
@@ -117,26 +113,26 @@ class _Dumping:
         is_leaf = state.final and not state.states
         kind = "history" if is_history else "final" if is_leaf else "parallel" if state.parallel else ""
         default = state.initial if is_history else None
-        return _without_blanks(
+        return without_blanks(
             type=kind,
             failed=state.failed,
             final=state.final and not is_leaf,
             history=state.history.value if state.history else "",
             description=state.description,
-            target=_one_or_many(map(_reference, default.targets)) if default else None,
+            target=one_or_many(map(state_reference, default.targets)) if default else None,
             actions=self.functions(default.actions) if default else None,
             initial=None if is_history or state.initial is None else self.initial(state.initial),
             entry=self.functions(state.on_entry),
             exit=self.functions(state.on_exit),
-            defer=_one_or_many(state.defer),
+            defer=one_or_many(state.defer),
             tools=written_policies(dict(state.tools)),
             invoke=[self.invoke(invoke) for invoke in state.invoke],
             data=self.data(state),
             progress=state.progress,
-            expects=_delay(state.expects),
+            expects=delay_data(state.expects),
             checkpoint=state.checkpoint,
             escape=self.escape(state.escape),
-            transfers=None if state.transfers is None else self.transfers(state.transfers),
+            transfers=None if state.transfers is None else written_transfers(state.transfers, self),
             **self.transitions(state.name),
             after=self.after(state),
             every=self.every(state),
@@ -145,7 +141,7 @@ class _Dumping:
 
     def initial(self, initial: Initial) -> Any:
         """Return the initial state of a compound state."""
-        targets = _one_or_many(map(_reference, initial.targets))
+        targets = one_or_many(map(state_reference, initial.targets))
         return {"target": targets, "actions": self.functions(initial.actions)} if initial.actions else targets
 
     def transitions(self, source: str) -> dict[str, Any]:
@@ -166,8 +162,8 @@ class _Dumping:
 
     def transition(self, each: Transition[Any] | Then) -> dict[str, Any]:
         """Return a transition without its event."""
-        return _without_blanks(
-            target=_one_or_many(map(_reference, each.targets)),
+        return without_blanks(
+            target=one_or_many(map(state_reference, each.targets)),
             guard=None if each.guard is None else self.guard(each.guard),
             actions=self.functions(each.actions),
             internal=each.internal,
@@ -198,7 +194,7 @@ class _Dumping:
         name, params = (function["type"], function["params"]) if isinstance(function, dict) else (function, None)
         own_id = "" if invoke.id == name else invoke.id
         retry = {} if invoke.retry is None else {"retry": _non_defaults(invoke.retry, Retry())}
-        return {"src": name, **_without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s), **retry}
+        return {"src": name, **without_blanks(id=own_id, params=params, timeout_s=invoke.timeout_s), **retry}
 
     def agent(self, invoke: Invoke) -> dict[str, Any]:
         """Return the invoke of an agent."""
@@ -206,7 +202,7 @@ class _Dumping:
         usual_id = invoke.agent if best is None else best.name
         return {
             **({"agent": invoke.agent, "at": invoke.at} if best is None else self.best(best)),
-            **_without_blanks(
+            **without_blanks(
                 id="" if invoke.id == usual_id else invoke.id,
                 timeout_s=invoke.timeout_s,
                 packet=self.optional_function(invoke.packet),
@@ -214,48 +210,16 @@ class _Dumping:
             **self.fallbacks(invoke.fallbacks),
         }
 
-    def transfers(self, transfers: Transfers) -> dict[str, Any]:
-        """Return the transfers of a state."""
-        return {
-            "targets": [self.to(target) for target in transfers.targets],
-            "most": transfers.most,
-            **_without_blanks(
-                otherwise=_reference(transfers.otherwise),
-                resets_on=_one_or_many(transfers.resets_on),
-                status=self.optional_function(transfers.status),
-            ),
-            **({} if transfers.arguments else {"arguments": False}),
-        }
-
-    def to(self, to: To) -> Any:
-        """Return a target of transfers; only a state's name if that is enough."""
-        more = _without_blanks(
-            at=to.at,
-            description=to.description,
-            guard=None if to.guard is None else self.guard(to.guard),
-            actions=self.functions(to.actions),
-            takes=self.name(to.takes.__name__, to.takes) if to.takes else "",
-            packet=self.optional_function(to.packet),
-            deadline=_delay(to.deadline),
-            waits=_reference(to.waits),
-        )
-        more |= self.fallbacks(to.fallbacks) | ({} if to.transcript else {"transcript": False})
-        if isinstance(to.target, Best):
-            return {**self.best(to.target), **more}
-        if to.is_handoff:
-            return {"graph": to.target, **more}
-        return {"state": _reference(to.name), **more} if more else _reference(to.name)
-
     def handoff(self, handoff: Handoff) -> dict[str, Any]:
         """Return the action that offers a handoff."""
         packet, agent, achieved = handoff.functions
         target = {"to": handoff.to, "at": handoff.at} if handoff.best is None else self.best(handoff.best)
         return {
             **target,
-            **_without_blanks(
+            **without_blanks(
                 mode="" if handoff.mode is Mode.TRANSFER else handoff.mode.value,
                 reason="" if handoff.reason is None else handoff.reason.value,
-                deadline=_delay(handoff.deadline),
+                deadline=delay_data(handoff.deadline),
                 packet=self.optional_function(packet),
                 agent=self.optional_function(agent),
                 achieved=self.optional_function(achieved),
@@ -284,9 +248,9 @@ class _Dumping:
             case SameTarget():
                 return {"same_target": _non_defaults(step, SameTarget())}
             case Human(graph, at, agent):
-                return {"human": graph, "at": at, **_without_blanks(agent=agent)}
+                return {"human": graph, "at": at, **without_blanks(agent=agent)}
             case OtherGraph(graph, at, agent):
-                return {"other_graph": graph, "at": at, **_without_blanks(agent=agent)}
+                return {"other_graph": graph, "at": at, **without_blanks(agent=agent)}
 
     def optional_function(self, function: Callable[..., Any] | None) -> Any:
         """Return the name of a function, if there is one."""
@@ -294,7 +258,7 @@ class _Dumping:
 
     def accepts(self, accepts: Accepts) -> dict[str, Any]:
         """Return the limits for accepted handoffs; nothing if all are accepted."""
-        return _without_blanks(capacity=accepts.capacity, policy=self.optional_function(accepts.policy))
+        return without_blanks(capacity=accepts.capacity, policy=self.optional_function(accepts.policy))
 
     def data(self, state: State[Any]) -> Any:
         """Return the data of a final state."""
@@ -305,7 +269,7 @@ class _Dumping:
     def entry_point(self, entry: EntryPoint) -> Any:
         """Return an entry point; only its state's name if that is enough."""
         maps: Any = self.function(entry.maps) if callable(entry.maps) else entry.maps and dict(entry.maps)
-        more = _without_blanks(
+        more = without_blanks(
             name="" if entry.name == entry.state else entry.name,
             opens_on=list(entry.opens_on),
             takes=self.name(entry.takes.__name__, entry.takes) if entry.takes else "",
@@ -317,7 +281,7 @@ class _Dumping:
         if maps is not None:
             more["maps"] = maps
         more |= _profile(entry.profile)
-        state = ANY if entry.state == ANY else _reference(entry.state)
+        state = ANY if entry.state == ANY else state_reference(entry.state)
         return {"state": state, **more} if more else state
 
     def signals(self, signals: Signals | None) -> Any:
@@ -347,7 +311,7 @@ class _Dumping:
             takes = takes.plain
         elif takes is not None:
             takes = self.name(takes.__name__, takes)
-        return _without_blanks(takes=takes, description=declared.description) or None
+        return without_blanks(takes=takes, description=declared.description) or None
 
     def guard(self, guard: Callable[..., Any]) -> Any:
         """Return a guard: a name, an expression, or another guard with exceptions."""
@@ -400,36 +364,18 @@ class _Dumping:
         self.faults.append(FileFault(1, 1, (), problem, remedy))
 
 
-def _reference(state: str) -> str:
-    """Return the state's name, marked as an id if it would be read as a path.
-
-    >>> _reference("IDLE"), _reference("a.b")
-    ('IDLE', '#a.b')
-    """
-    return f"#{state}" if "." in state or state.startswith("#") else state
-
-
 def _profile(profile: Profile | None) -> dict[str, Any]:
     return {} if profile is None else {"profile": written_profile(profile)}
 
 
-def _delay(delay: Any) -> Any:
-    return delay.total_seconds() if isinstance(delay, timedelta) else delay
-
-
 def _recurrence(every: Every) -> dict[str, Any]:
-    return _non_defaults(replace(every, period=_delay(every.period)), Every())
+    return _non_defaults(replace(every, period=delay_data(every.period)), Every())
 
 
 def _non_defaults(value: Retry | Every, usual: Retry | Every) -> dict[str, Any]:
     """Return the fields of a retry or a recurrence that differ from the defaults."""
     field_values = {field_.name: getattr(value, field_.name) for field_ in fields(value)}
     return {name: value for name, value in field_values.items() if value != getattr(usual, name)}
-
-
-def _one_or_many(values: Iterable[Any]) -> Any:
-    items = list(values)
-    return items[0] if len(items) == 1 else items
 
 
 def _alone(transitions: Sequence[dict[str, Any]]) -> Any:

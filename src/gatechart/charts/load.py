@@ -8,13 +8,12 @@ from typing import Any, overload
 
 from pydantic import BaseModel
 
-from gatechart.charts import xstate
-from gatechart.charts.bindings import Bind, Bindings, Unbound
-from gatechart.charts.contexts import context_type
-from gatechart.charts.escapes import EscapeReader
-from gatechart.charts.faults import Faults, Spot
-from gatechart.charts.handing_on import HandingOn
-from gatechart.charts.model import (
+from gatechart.chartfiles import xstate
+from gatechart.chartfiles.bindings import Bind, Bindings, Unbound
+from gatechart.chartfiles.contexts import context_type
+from gatechart.chartfiles.faults import Faults, Spot
+from gatechart.chartfiles.handing_on import HandingOn
+from gatechart.chartfiles.model import (
     AfterForm,
     ChartForm,
     Dialect,
@@ -27,18 +26,17 @@ from gatechart.charts.model import (
     ThenForm,
     Values,
 )
-from gatechart.charts.names import ChartEvents
+from gatechart.chartfiles.names import ChartEvents
+from gatechart.chartfiles.parts import HandoffParser
+from gatechart.chartfiles.source import Source, read
+from gatechart.chartfiles.words import in_keys
 from gatechart.charts.parse import read_chart
-from gatechart.charts.parts import HandoffParser
 from gatechart.charts.schema import KEYS
-from gatechart.charts.signals import Named, SignalReader
-from gatechart.charts.source import Source, read
-from gatechart.charts.tool_policies import read_policies
-from gatechart.charts.words import in_keys
 from gatechart.checks.checking import RULES
 from gatechart.context import AgentContext, ContextT
 from gatechart.errors.definition import Fault, InvalidGraphError
 from gatechart.errors.root import suggestion
+from gatechart.escape.chart import EscapeReader
 from gatechart.graph.definition import (
     ANY,
     Allow,
@@ -59,6 +57,9 @@ from gatechart.graph.graph import AnyGraph, StateTransitionGraph
 from gatechart.graph.handoff import Accepts
 from gatechart.graph.migration import Migration
 from gatechart.graph.signals import Signals
+from gatechart.signals.chart import Named, SignalReader
+from gatechart.tools.chart import read_policies
+from gatechart.transfers.chart import TransfersBuilder
 from gatechart.values.delays import DELAY_FORMS, DELAY_TEXTS, Delay, delay_text, seconds_of
 from gatechart.values.names import Name, name_of
 from gatechart.values.recurrence import Every
@@ -151,6 +152,7 @@ class _Building(HandingOn):
     ) -> None:
         super().__init__(chart, bindings, faults)
         self.given = context
+        self.parts = HandoffParser(faults, chart.dialect, KEYS[chart.dialect.value])
         self.is_xstate = chart.dialect is Dialect.XSTATE
         self.places["entry_points"] = _entry_points(chart.root.spot)
         if chart.searchable:
@@ -257,7 +259,7 @@ class _Building(HandingOn):
             data=self.data(form),
             history=form.history,
             defer=form.defer,
-            transfers=self.transfers(form),
+            transfers=TransfersBuilder(self).transfers(form),
             tools=form.tools,
             progress=form.progress,
             expects=form.expects,
@@ -347,13 +349,13 @@ class _Building(HandingOn):
             return None
         self.places[place] = spot
         names = Named(lambda each: self.names.target(each, self.chart.root), self.optional_function, self.handoff)
-        return SignalReader(HandoffParser(self.faults, self.chart.dialect), names).signals(spot)
+        return SignalReader(self.parts, names).signals(spot)
 
     def escape(self, form: StateForm, place: str) -> EscapePlan | None:
         """Return the escape plan of the chart or of a state; None if it has none."""
         if form.escape is None:
             return None
-        return EscapeReader(HandoffParser(self.faults, self.chart.dialect), self).plan(form.escape, place)
+        return EscapeReader(self.parts, self).plan(form.escape, place)
 
     def accepts(self) -> Accepts:
         """Return the handoffs that agents of the graph accept."""

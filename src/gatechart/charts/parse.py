@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast, get_args
 
-from gatechart.charts import former_keys, xstate
-from gatechart.charts.faults import Faults, Fields, FileNode, Spot, kind_of, text_of
-from gatechart.charts.model import (
+from gatechart.chartfiles import former_keys, xstate
+from gatechart.chartfiles.faults import Faults, Fields, FileNode, Spot, kind_of, text_of
+from gatechart.chartfiles.model import (
     AfterForm,
     ChartForm,
     Dialect,
@@ -19,12 +19,13 @@ from gatechart.charts.model import (
     ThenForm,
     TransitionForm,
 )
-from gatechart.charts.parts import EntryPointParser, without
+from gatechart.chartfiles.parts import without
+from gatechart.charts.entry_points import EntryPointParser
 from gatechart.charts.schema import KEYS
-from gatechart.charts.selection import read_profile
-from gatechart.charts.tool_policies import read_policies
-from gatechart.charts.transfers import transfers_form
 from gatechart.graph.definition import OnRefusal, Precedence
+from gatechart.selection.chart import read_profile
+from gatechart.tools.chart import read_policies
+from gatechart.transfers.chart import transfers_form
 from gatechart.values.recurrence import Every, Missed
 
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
@@ -40,8 +41,8 @@ def read_chart(top: FileNode, faults: Faults, dialect: Dialect | None = None) ->
     if not spot.is_mapping:
         raise faults.stop(top.line, top.column, f"expected a chart, found {kind_of(spot)}", "write `id: ...`")
     dialect_name = Fields(spot, faults).choice("dialect", tuple(KEYS), Dialect.SCXML.value)
-    shape = _Shape(faults, dialect or Dialect(dialect_name))
-    return shape.chart(spot)
+    dialect = dialect or Dialect(dialect_name)
+    return _Shape(faults, dialect, KEYS[dialect.value]).chart(spot)
 
 
 class _Shape(EntryPointParser):

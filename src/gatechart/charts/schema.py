@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
-from gatechart.charts.escape_keys import ESCAPE_KEYS, ESCAPE_MEANINGS, escape_kinds, require_in_escapes
-from gatechart.charts.handoff_keys import (
+from gatechart.chartfiles.handoff_keys import (
     HANDOFF_KEYS,
     HANDOFF_MEANINGS,
     OF_AN_AGENT,
@@ -13,11 +12,19 @@ from gatechart.charts.handoff_keys import (
     require_in_handoffs,
     without,
 )
-from gatechart.charts.selection_keys import SELECTION_KEYS, SELECTION_MEANINGS, require_in_selections, selection_kinds
-from gatechart.charts.signal_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
-from gatechart.charts.tool_policies import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
+from gatechart.chartfiles.selection_keys import (
+    SELECTION_KEYS,
+    SELECTION_MEANINGS,
+    require_in_selections,
+    selection_kinds,
+)
 from gatechart.checks.checking import RULES
+from gatechart.escape.chart_keys import ESCAPE_KEYS, ESCAPE_MEANINGS, escape_kinds, require_in_escapes
 from gatechart.graph.definition import OnRefusal, Precedence
+from gatechart.selection.chart_keys import PROFILE_KEYS, PROFILE_MEANINGS, profile_kinds
+from gatechart.signals.chart_keys import SIGNAL_KEYS, SIGNAL_MEANINGS, signal_kinds
+from gatechart.tools.chart import TOOL_KEYS, TOOL_MEANINGS, tool_kinds
+from gatechart.transfers.chart_keys import TRANSFER_KEYS, TRANSFER_MEANINGS, require_in_transfers, transfer_kinds
 from gatechart.values.delays import LONGEST_S, PATTERN
 from gatechart.values.profiles import HIGHEST_CAPACITY
 from gatechart.values.recurrence import Missed
@@ -156,8 +163,10 @@ KEYS: Final = {
         **_SHARED,
         "entry_point": {**_SHARED["entry_point"], "signals": "signals", "profile": "profile"},
         **HANDOFF_KEYS,
+        **TRANSFER_KEYS,
         **SIGNAL_KEYS,
         **ESCAPE_KEYS,
+        **PROFILE_KEYS,
         **SELECTION_KEYS,
     },
     "xstate": {
@@ -249,9 +258,11 @@ MEANINGS: Final = {
     "cel": "An expression of the Common Expression Language.",
     "except": "Events that the guard denies.",
     **HANDOFF_MEANINGS,
+    **TRANSFER_MEANINGS,
     **TOOL_MEANINGS,
     **SIGNAL_MEANINGS,
     **ESCAPE_MEANINGS,
+    **PROFILE_MEANINGS,
     **SELECTION_MEANINGS,
 }
 
@@ -303,6 +314,7 @@ def _definitions(dialect: str) -> dict[str, Any]:
         parts["invoke"]["required"] = ["src"]
     else:
         require_in_handoffs(parts)
+        require_in_transfers(parts)
         require_in_selections(parts)
         require_in_escapes(parts)
         parts["recurring"]["oneOf"] = [{"required": [key]} for key in _RECURS]
@@ -396,8 +408,10 @@ def _own_kinds(dialect: str, then: dict[str, Any]) -> dict[str, Any]:
         "every": _every(dialect, then),
         "missed": {"enum": list(get_args(Missed))},
         **handoff_kinds(dialect),
+        **transfer_kinds(dialect),
         **signal_kinds(dialect),
         **escape_kinds(dialect),
+        **profile_kinds(dialect),
         **selection_kinds(dialect),
     }
 

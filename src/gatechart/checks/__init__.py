@@ -3,13 +3,13 @@
 To add a check, write a function with `@rule` in the module of its subject. It needs no other registration.
 """
 
-from gatechart.checks.analysis import reach
 from gatechart.checks.checking import RULES, check, check_all, report
-from gatechart.checks.event_rules import RaisesEvents
-from gatechart.checks.finding import Allowed, Finding, Report, Rule, Severity
-from gatechart.checks.paths import Microstep, Path, TooManyConfigurationsError, paths
-from gatechart.checks.state_rules import NamesFields
 from gatechart.graph.definition import Allow
+from gatechart.rules.analysis import reach
+from gatechart.rules.events import RaisesEvents
+from gatechart.rules.finding import Allowed, Finding, Report, Rule, Severity
+from gatechart.rules.paths import Microstep, Path, TooManyConfigurationsError, paths
+from gatechart.rules.states import NamesFields
 
 __all__ = [
     "RULES",

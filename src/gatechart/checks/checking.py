@@ -1,4 +1,4 @@
-"""Check a graph with every rule of the modules beside this one, without running the graph."""
+"""Check a graph with every rule, of the core and of the features, without running the graph."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gatechart.checks import (
-    entity_rules,
-    escape_rules,
-    event_rules,
-    handoff_rules,
-    selection_rules,
-    signal_rules,
-    state_rules,
-    transfer_rules,
-)
-from gatechart.checks.analysis import Analysis
-from gatechart.checks.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
 from gatechart.errors.root import suggestion
+from gatechart.escape import rules as escape_rules
 from gatechart.graph.definition import Allow
 from gatechart.graph.graph import AnyGraph
+from gatechart.rules import entities as entity_rules
+from gatechart.rules import events as event_rules
+from gatechart.rules import handoffs as handoff_rules
+from gatechart.rules import states as state_rules
+from gatechart.rules.analysis import Analysis
+from gatechart.rules.finding import Allowed, Finding, Hit, Report, Rule, Severity, rule
+from gatechart.selection import rules as selection_rules
+from gatechart.signals import rules as signal_rules
+from gatechart.transfers import rules as transfer_rules
 from gatechart.values.profiles import Candidate
 
 

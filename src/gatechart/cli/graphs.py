@@ -32,7 +32,6 @@ from gatechart.values.queries import HistoryEntry
 if TYPE_CHECKING:
     from gatechart import charts, checks, drawing, stores
     from gatechart import handoff as handoff_package
-    from gatechart.checks.finding import Allowed, Finding, Report
     from gatechart.cli import connection, loading, stand_ins
     from gatechart.cli.loading import Graphs
     from gatechart.cli.stand_ins import StandIns
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from gatechart.graph.definition import EntryPoint
     from gatechart.graph.graph import AnyGraph
     from gatechart.hosting import registry
+    from gatechart.rules.finding import Allowed, Finding, Report
 else:
     charts, checks, drawing, render, drawing_text, callables, handoff_package, registry, stores = late(
         "gatechart.charts",

@@ -169,8 +169,8 @@ def _scxml(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> Any
 
 
 def _of_transitions(app: App, path: Path, bind: list[Any], entries: Sequence[str]) -> AnyGraph:
-    from gatechart.charts.faults import Spot  # noqa: PLC0415  as above
-    from gatechart.charts.source import read  # noqa: PLC0415
+    from gatechart.chartfiles.faults import Spot  # noqa: PLC0415  as above
+    from gatechart.chartfiles.source import read  # noqa: PLC0415
 
     try:
         from gatechart.contrib.transitions.bridge import graph_from  # noqa: PLC0415  it needs a package that may be missing

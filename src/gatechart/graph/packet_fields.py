@@ -1,4 +1,4 @@
-"""The fields that a packet fills at an entry point of a graph."""
+"""The fields that a packet fills at an entry point of a graph, and the required fields of the payload."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ def own_fields(context: Any) -> tuple[str, ...]:
     """Return the names of a context's fields, without the parts of a conversation."""
     parts: frozenset[str] = getattr(context, "conversation_fields", frozenset())
     return tuple(name for name in context.model_fields if name not in parts)
+
+
+def required_fields(entry: EntryPoint) -> frozenset[str]:
+    """Return the required fields of the entry point's payload."""
+    takes = entry.takes
+    if takes is None or getattr(takes, "fits_every_context", False):  # a packet
+        return frozenset()
+    return frozenset(name for name, field in takes.model_fields.items() if field.is_required())
 
 
 def _is_conversation(context: Any) -> bool:

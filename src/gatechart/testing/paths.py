@@ -15,9 +15,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from gatechart.checks import paths
-from gatechart.checks.paths import Microstep, Path
 from gatechart.graph.graph import AnyGraph
+from gatechart.rules.paths import Microstep, Path, paths
 from gatechart.values.agents import Outcome, Snapshot
 from gatechart.values.names import Name, name_of
 

@@ -1,0 +1,1 @@
+"""Transfers: targets that a state offers to a model as tools."""
