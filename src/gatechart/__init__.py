@@ -14,13 +14,24 @@ if TYPE_CHECKING:
     from gatechart.charts import load
     from gatechart.context import AgentContext
     from gatechart.drawing.render import draw
-    from gatechart.graph.definition import ANY, EntryPoint, Initial, Invoke, OnRefusal, Recall, State, Then, Transition
+    from gatechart.graph.definition import (
+        ANY,
+        EntryPoint,
+        Initial,
+        Invoke,
+        OnRefusal,
+        Precedence,
+        Recall,
+        State,
+        Then,
+        Transition,
+    )
     from gatechart.graph.escape import EscapePlan
     from gatechart.graph.events import EventType
     from gatechart.graph.graph import StateTransitionGraph
     from gatechart.graph.handoff import Accepts, Fallbacks, Handoff, Human, OtherGraph, SameTarget
     from gatechart.graph.migration import Migration
-    from gatechart.graph.signals import Signal, Signals
+    from gatechart.graph.signals import Signals
     from gatechart.graph.transfers import To, Transfers
     from gatechart.handoff.conversation import ConversationContext
     from gatechart.handoff.packet import HandoffPacket
@@ -47,6 +58,7 @@ _NAMES: Final = {
         "Initial",
         "Invoke",
         "OnRefusal",
+        "Precedence",
         "Recall",
         "State",
         "Then",
@@ -64,10 +76,7 @@ _NAMES: Final = {
         "SameTarget",
     ),
     "graph.migration": ("Migration",),
-    "graph.signals": (
-        "Signal",
-        "Signals",
-    ),
+    "graph.signals": ("Signals",),
     "graph.transfers": (
         "To",
         "Transfers",
@@ -146,13 +155,13 @@ __all__ = [
     "OnRefusal",
     "OtherGraph",
     "Outcome",
+    "Precedence",
     "Recall",
     "Refused",
     "Retention",
     "Retry",
     "Runtime",
     "SameTarget",
-    "Signal",
     "Signals",
     "Snapshot",
     "State",

@@ -24,8 +24,19 @@ TOP = {
         "EventType",
     ),
     *("Every", "Fallbacks", "Handoff", "HandoffPacket", "Human", "Initial", "Invoke", "Limits", "Migration"),
-    *("ModelLoop", "OnRefusal", "OtherGraph", "Outcome", "Recall", "Refused", "Retention", "Retry", "Runtime"),
-    *("SameTarget", "Signal", "Signals", "Snapshot", "State", "StateTransitionGraph", "Status", "Step", "Then", "To"),
+    *(
+        "ModelLoop",
+        "OnRefusal",
+        "OtherGraph",
+        "Outcome",
+        "Precedence",
+        "Recall",
+        "Refused",
+        "Retention",
+        "Retry",
+        "Runtime",
+    ),
+    *("SameTarget", "Signals", "Snapshot", "State", "StateTransitionGraph", "Status", "Step", "Then", "To"),
     *("ToolBox", "Transfers", "Transition", "Turn", "Work", "draw", "load", "tool"),
 }
 RESULTS = {

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatechart import ANY, AgentContext, Signal, State, StateTransitionGraph, Transition
-from gatechart.signals import AnyOf, Confidence, SameQuestion, ToolFailures, UserAsked
+from gatechart import ANY, AgentContext, State, StateTransitionGraph, Transition
+from gatechart.signals import AnyOf, Confidence, SameQuestion, Signal, ToolFailures, UserAsked
 from gatechart.turn.mail import take_mail
 from gatechart.values.agents import Event
 from gatechart.values.commits import TurnRecord

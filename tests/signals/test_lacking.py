@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatechart import EntryPoint, Runtime, Signal, State, StateTransitionGraph, Transition
+from gatechart import EntryPoint, Runtime, State, StateTransitionGraph, Transition
 from gatechart.graph.definition import ANY, Invoke
 from gatechart.graph.selection import NeedRule
-from gatechart.signals import Lacks, handing_on
+from gatechart.signals import Lacks, Signal, handing_on
 from gatechart.turn.mail import take_mail
 from gatechart.values.agents import Event
 from gatechart.values.commits import TurnRecord

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatechart import AgentContext, EntryPoint, Invoke, Signal, State, StateTransitionGraph, Transition
-from gatechart.signals import Keywords, Noticed, SameQuestion, handing_on, looping
+from gatechart import AgentContext, EntryPoint, Invoke, State, StateTransitionGraph, Transition
+from gatechart.signals import Keywords, Noticed, SameQuestion, Signal, handing_on, looping
 from gatechart.turn.mail import take_mail
 from gatechart.values.agents import Event
 from gatechart.values.commits import TurnRecord

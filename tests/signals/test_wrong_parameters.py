@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gatechart import AgentContext, Handoff, Signal, Signals, StateTransitionGraph, Transition
+from gatechart import AgentContext, Handoff, Signals, StateTransitionGraph, Transition
 from gatechart.errors import InvalidGraphError
 from gatechart.signals import (
     CALLED,
@@ -27,6 +27,7 @@ from gatechart.signals import (
     SameCall,
     SameQuestion,
     Sentiment,
+    Signal,
     ToolFailures,
     UserAsked,
     VisitsOver,
