@@ -89,7 +89,7 @@ REMEDIES: dict[str, str] = {
     "IncompleteAnswerError": "enter the state again to get another",
     "ModelFailedError": "or check with its provider",
     "ToolNameTakenError": "give one of the two another name",
-    "OutcomeUnknownError": "find out whether it has acted",
+    "OutcomeUnknownError": "find out whether the tool has acted",
     "OwnershipLostError": "Open a new runtime",
     "ProjectionLagError": "try again once",
     "PacketError": "a text",  # the remedy that it was given

@@ -67,7 +67,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # (pattern, replacement)
         "in an action, and an operator with `gatechart handoff`",
     ),
     (r"look it up with handoffs\(\) or `gatechart handoffs`", "look it up with `gatechart handoffs`"),
-    (r"which are open; cancel them, or wait", "which are open; `gatechart handoffs cancel` them, or wait"),
+    (r"cancel them, or wait until they end", "cancel them with `gatechart handoffs cancel`, or wait until they end"),
     (r"Register (PacketMigration\(.*?\)|one)", "Name a packet migration with GATECHART_PACKET_MIGRATIONS"),
     # databases
     (

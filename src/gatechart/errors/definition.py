@@ -113,7 +113,7 @@ class AmbiguousEntryError(DefinitionError):
 
 @dataclass(eq=False)
 class UnknownInvokeError(DefinitionError):
-    """An invoke was running that its graph no longer declares."""
+    """An agent was running an invoke that its graph no longer declares."""
 
     graph: str
     state: str
