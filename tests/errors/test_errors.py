@@ -124,7 +124,7 @@ REMEDIES: dict[str, str] = {
     "StoreUnreachableError": "check that the server runs",
     "StoreUnreadableError": "make file and folders readable",
     "StoreUrlError": "use 'sqlite+aiosqlite:///agents.db'",
-    "TakingBackError": "choose a version before or after that",
+    "TakingBackError": "choose a version before or after the compensation",
     "TurnTimeoutError": "move slow work into an invoke",
     "UndeclaredEventError": "there are 'one', 'two'",
     "UndeclaredInvokeError": "there are 'one', 'two'",

@@ -204,7 +204,7 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
         (f"crm {TOKEN}\nerp {ERP}", TOKEN, "the token of 'crm' is used more than once"),
         (" \n\n", TOKEN, "it is empty"),
         (f"crm {CRM}", None, "the server itself has no token"),
-        ("crm \xe9", TOKEN, "it has characters that an HTTP header cannot hold"),
+        ("crm \xe9", TOKEN, "the file has characters that an HTTP header cannot hold"),
     ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(RegistrantsError, match=f"{fault}; write a name and a token"):

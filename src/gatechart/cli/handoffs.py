@@ -327,7 +327,7 @@ def _target(
     if is_chosen and (to or at or living):
         given = "--to" if to else "--at" if at else "--agent"
         raise UsageError(
-            f"{given} names the target, and --best and needs let the directory choose it; use one or the other"
+            f"{given} names the target, but --best and needs let the directory choose it; use one or the other"
         )
     if is_chosen:
         return selection.Best(needs)

@@ -73,7 +73,8 @@ class BacklogFullError(EventError):
         waits = "for agents that do not exist" if self.backlog == "unclaimed" else "for its due time"
         return (
             f"no mail was posted for agent {self.agent_id!r}: {self.limit:,} events already wait {waits}; "
-            f"start the agents, erase those that you do not need, wait, or open the runtime with a larger Limits({self.backlog}=...)"
+            "start the agents, erase those that you do not need, wait, or "
+            f"open the runtime with a larger Limits({self.backlog}=...)"
         )
 
 
@@ -179,8 +180,8 @@ class RollbackError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"at its version {self.version}, agent {self.agent_id!r} ran version {self.graph_then!r} of its graph, and it "
-            f"runs version {self.graph_now!r} now; go back to a later version of the agent"
+            f"at its version {self.version}, agent {self.agent_id!r} ran version {self.graph_then!r} of its graph, "
+            f"and it runs version {self.graph_now!r} now; go back to a later version of the agent"
         )
 
 

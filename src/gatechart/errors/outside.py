@@ -330,8 +330,8 @@ class RequestLateError(OutsideError):
     def __str__(self) -> str:
         return (
             f"the owner that had started on the request {self.request!r} ended, and the next owner did nothing, "
-            f"because the request was {self.late_s:.3g} s past its deadline; check what the first owner did to the agent, and "
-            "repeat the call as a new request"
+            f"because the request was {self.late_s:.3g} s past its deadline; "
+            "check what the first owner did to the agent, and repeat the call as a new request"
         )
 
 
