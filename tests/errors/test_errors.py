@@ -70,7 +70,7 @@ REMEDIES: dict[str, str] = {
     "ChoiceFailedError": "fix the function that computes vectors, or the filter or scorer",
     "GuardBudgetError": "write the guard as a named function",
     "InboxFullError": "Limits(when_full=WhenFull.WAIT) or a larger inbox",
-    "IncompatibleGraphError": "register the graph that it was started with",
+    "IncompatibleGraphError": "register the graph that the agent was started with",
     "InsideLoopError": "await asyncio.to_thread(...)",
     "InsideTurnError": "use turn.send",
     "InvalidChartError": "even it out",

@@ -363,7 +363,7 @@ def _why_no_entry_point(case: desk_views.Case) -> str:
     """Return why --at does not apply."""
     if case.context.mode is Mode.DELEGATE:
         return f"{case.context.asked_by} waits for the result and continues in its state; leave out --at"
-    return f"no agent handed the case over; end it with `gatechart desk resolve {case.snapshot.agent_id}`"
+    return f"no agent handed the case over; end the case with `gatechart desk resolve {case.snapshot.agent_id}`"
 
 
 def _taking_back(graph: AnyGraph) -> Iterable[str]:

@@ -319,7 +319,7 @@ async def end_invoke(
     emit(
         settings,
         {"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat},
-        f"this was done before with the id {id}; nothing was ended again"
+        f"the invoke was ended before with the id {id}; nothing was done again"
         if receipt.repeat
         else f"invoke {invoke} of {agent} was ended; mail {receipt.number} notifies the agent",
     )

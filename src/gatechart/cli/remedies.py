@@ -22,8 +22,8 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # (pattern, replacement)
         "repeat an event unchanged, or give a new event a new --id",
     ),
     (
-        r"register the graph that it was started with, or migrations from it",
-        "add the graph that it was started with, or migrations from it, to the app",
+        r"register the graph that the agent was started with, or migrations from that graph",
+        "add the graph that the agent was started with, or migrations from that graph, to the app",
     ),
     (r"and keep the old one registered as long as", "and keep the old one in the app as long as"),
     (r"give each graph of a runtime a different", "give each graph of the app a different"),

@@ -61,8 +61,8 @@ ChartArgument = Annotated[
     typer.Argument(
         metavar="CHART",
         autocompletion=complete_graphs,
-        help="A graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE, whose module may be left out. Default: the "
-        "only graph of the app.",
+        help="A graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE. The module of a chart may be left out. "
+        "Default: the only graph of the app.",
         show_default=False,
     ),
 ]

@@ -304,7 +304,7 @@ class DeadMailError(EventError):
 
 @dataclass(eq=False)
 class EventRefusedError(EventError):
-    """The agent refused the event, and its graph asks for an error. Nothing was changed."""
+    """The agent refused the event, and its graph declares that a refusal raises an error. Nothing was changed."""
 
     agent_id: str
     event: str

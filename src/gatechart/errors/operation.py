@@ -138,7 +138,7 @@ class NoInvokeError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} is not running an invoke {self.invoke!r}; it runs {listing(self.running)}. "
-            "An invoke that delegates to another agent ends with its handoff: cancel that"
+            "An invoke that delegates to another agent ends with its handoff: cancel the handoff"
         )
 
 
@@ -334,7 +334,7 @@ class IncompatibleGraphError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} cannot continue with the registered graph {self.graph!r}: {self.problem}; "
-            "register the graph that it was started with, or migrations from it"
+            "register the graph that the agent was started with, or migrations from that graph"
         )
 
 
