@@ -151,7 +151,7 @@ class NotFailedError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} is {self.status}, and no turn after its first has failed; "
+            f"agent {self.agent_id!r} is {self.status}, and has not failed after its first turn; "
             "go back to any version with rollback()"
         )
 
