@@ -232,8 +232,8 @@ def test_a_case_that_no_agent_asked_for_is_returned_to_none(gatechart, unchanged
         refused = gatechart("desk", "return", "a")
         at = gatechart("desk", "return", "a", "--at", "TAKING_BACK")
     assert (refused.code, at.code) == (1, 2)
-    assert "no agent handed the case over; end it with `gatechart desk resolve a`" in refused.err
-    assert "--at: no agent handed the case over; end it with `gatechart desk resolve a`" in at.err
+    assert "no agent handed the case over; end the case with `gatechart desk resolve a`" in refused.err
+    assert "--at: no agent handed the case over; end the case with `gatechart desk resolve a`" in at.err
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def test_what_was_tried_before_is_told_where_nobody_is_left(folder, gatechart):
     ("options", "code", "told"),
     [
         (("--to", "anna"), 4, "no entry 'anna'; register it with `gatechart directory register`"),
-        (("--to", "refunds", "--domain", "bills"), 2, "--to names the target, and --best and needs let the directory"),
+        (("--to", "refunds", "--domain", "bills"), 2, "--to names the target, but --best and needs let the directory"),
         (("--at", "REVIEWING", "--best"), 2, "--at names the target"),
         (("--to", "anna", "--agent", "o-1"), 2, "--agent needs --to GRAPH --at ENTRY_POINT, and 'anna' is not one of"),
     ],

@@ -90,7 +90,7 @@ def test_each_bound_lets_go_what_it_says(bounds, rest, gatechart):
             ("--older-than", "1d", "--status", "active"),
             "Invalid value for '--status': 'active' is not one of 'done', 'failed', 'stopped'",
         ),
-        (("--older-than", "1d"), "this needs a confirmation, and cannot ask for it; add --yes"),
+        (("--older-than", "1d"), "the command needs a confirmation and cannot ask for it here; add --yes"),
     ],
 )
 def test_what_cannot_be_meant_is_told_and_nothing_is_forgotten(arguments, problem, gatechart, unchanged, monkeypatch):

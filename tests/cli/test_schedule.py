@@ -14,7 +14,7 @@ def test_a_schedule_is_set_listed_and_changed(gatechart):
     made = gatechart(*NIGHTLY, "--cron", "0 3 * * *", "--zone", "Europe/Berlin")
     assert made.code == 0
     assert made.out.splitlines()[1].split()[:8] == ["nightly", "desk", "at", "LISTENING", "0", "3", "*", "*"]
-    assert "a host starts its agents" in made.err
+    assert "a host starts the agents" in made.err
     assert gatechart("schedule").out == made.out
     changed = gatechart(*NIGHTLY, "--every", "1d", "--overlap", "queue_one", "--missed", "none", "--json").document
     assert changed["every"] == {"period": "1d", "cron": "", "zone": "UTC", "missed": "none"}

@@ -802,7 +802,7 @@ async def test_what_an_operator_cannot_hand_on_to_is_refused_and_changes_nothing
             for handoff in (Handoff(to), Handoff(NOBODY, fallbacks=Fallbacks(to))):
                 with pytest.raises(error):
                     await runtime.handoff(agent.id, handoff)
-        with pytest.raises(PayloadError, match="best= and to=, at= or agent= name its target"):
+        with pytest.raises(PayloadError, match="both best= and to=, at= or agent= name a target"):
             await runtime.handoff(agent.id, Handoff(ANNA, at="WORKING"))
         await rest(runtime)
         assert (len(await runtime.handoffs()), (await runtime.read(agent.id)).version) == (0, version)

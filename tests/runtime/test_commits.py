@@ -343,7 +343,9 @@ async def test_an_owner_that_was_taken_over_cannot_write(sqlite_url, sqlite_path
         raw.close()
         async with nothing_changes(runtime, agent):
             for call in (agent.send("SENT"), runtime.stop("p-1"), runtime.start("parcel", at="PACKING")):
-                with pytest.raises(OwnershipLostError, match="but another has started epoch 2; nothing was written"):
+                with pytest.raises(
+                    OwnershipLostError, match="but another runtime has started epoch 2; nothing was written"
+                ):
                     await soon(call)
 
 

@@ -166,7 +166,7 @@ async def test_nobody_goes_back_to_where_calls_were_being_taken_back(place):
         agent = await runtime.start("trip", at="BUYING")
         await agent.until("DONE", timeout=30)
         version, before = await undoing_version(agent), agent.snapshot
-        with pytest.raises(TakingBackError, match=f"was taking calls back at version {version}"):
+        with pytest.raises(TakingBackError, match=f"was compensating calls at version {version}"):
             await agent.rollback(version, reason="to see")
         with pytest.raises(TakingBackError):
             await runtime.fork(agent.id, version)

@@ -120,7 +120,7 @@ async def test_pruning_leaves_what_is_found(url):
         ({"where": {"custmer.name": "x"}}, UnknownFieldError, "did you mean 'customer.name'"),
         ({"graph": "lamps", "where": {"total": 1}}, UnknownFieldError, "agents of 'lamps' cannot be found by 'total'"),
         ({"order": "-tags"}, UnknownFieldError, "'tags': there are 'started', 'changed', 'customer.name'"),
-        ({"where": {"total": None}}, PayloadError, "'total' is to be None.*a text of up to 300 characters, a number"),
+        ({"where": {"total": None}}, PayloadError, "on 'total' is None.*a text of up to 300 characters, a number"),
         ({"where": {"total": {"above": 1}}}, PayloadError, "or bounds of these, by ge, gt, le, lt or prefix"),
         ({"where": {"total": "x" * 301}}, PayloadError, "a text of up to 300 characters"),
     ],

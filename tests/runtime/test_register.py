@@ -72,7 +72,7 @@ def entered(name, at, version="1"):
 
 async def test_two_entry_points_of_one_name_in_the_directory_are_refused_and_both_are_named(place):
     both = [entered("a.b", "c"), entered("a", "b.c")]
-    told = "'a.b.c' would be the entry point 'c' of the graph 'a.b' and the entry point 'b.c' of the graph 'a'"
+    told = "'a.b.c' would name both the entry point 'c' of the graph 'a.b' and the entry point 'b.c' of the graph 'a'"
     with pytest.raises(AmbiguousEntryError, match=told):
         async with Runtime.open(place, graphs=both):
             pass

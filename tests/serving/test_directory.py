@@ -202,9 +202,9 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
         (f"c\x08rm {CRM}", TOKEN, "it has U\\+0008, a control character"),
         (f"crm {CRM}\nerp {CRM}", TOKEN, "the token of 'crm', 'erp' is used more than once"),
         (f"crm {TOKEN}\nerp {ERP}", TOKEN, "the token of 'crm' is used more than once"),
-        (" \n\n", TOKEN, "it is empty"),
+        (" \n\n", TOKEN, "the file is empty"),
         (f"crm {CRM}", None, "the server itself has no token"),
-        ("crm \xe9", TOKEN, "it has characters that an HTTP header cannot hold"),
+        ("crm \xe9", TOKEN, "the file has characters that an HTTP header cannot hold"),
     ):
         file.write_text(text, encoding="utf-8")
         with pytest.raises(RegistrantsError, match=f"{fault}; write a name and a token"):
@@ -212,7 +212,7 @@ def test_what_is_wrong_with_a_file_of_registrants_is_told_with_its_line(tmp_path
     file.write_text(f"crm {CRM}\nerp short\n")
     with pytest.raises(TokenError, match="registrants, of 'erp': it has only 5 characters"):
         read_registrants(file, TOKEN)
-    with pytest.raises(RegistrantsError, match="missing': it cannot be read: No such file or directory; write a name"):
+    with pytest.raises(RegistrantsError, match="missing': the file cannot be read: No such file or directory"):
         read_registrants(tmp_path / "missing", TOKEN)
 
 

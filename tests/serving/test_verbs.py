@@ -268,9 +268,9 @@ async def test_a_client_hands_on_by_every_scorer_and_filter_there_is(client):
         ({"best": {"filters": ["load"]}}, 404, "no filter is named 'load'"),
         ({"best": {"domains": [""]}}, 422, "best.domains.0: String should have at least 1 character"),
         ({"best": {"entries": ["bert"]}}, 404, "no entry 'bert'"),
-        ({"best": {}, "to": "shop", "at": "OPEN"}, 422, "best= and to=, at= or agent= name its target"),
-        ({}, 422, "it has no target. Expected: a graph as to= with its entry point as at=, or best="),
-        ({"to": "shop"}, 422, "it has no target"),
+        ({"best": {}, "to": "shop", "at": "OPEN"}, 422, "both best= and to=, at= or agent= name a target"),
+        ({}, 422, "the handoff has no target. Expected: a graph as to= with its entry point as at=, or best="),
+        ({"to": "shop"}, 422, "the handoff has no target"),
     ],
 )
 async def test_a_handoff_without_one_target_is_refused(body, status, told, http):

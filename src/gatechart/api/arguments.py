@@ -36,9 +36,11 @@ def made(kind: type[C], **given: Any) -> C:
 def handoff_fields(handoff: Handoff) -> dict[str, Any]:
     """Convert a handoff to fields of a command. Raises PayloadError if only an action can use it."""
     if not isinstance(handoff, Handoff):
-        raise PayloadError("handoff", (f"it is {handoff!r}",), 'a Handoff, such as Handoff("refunds", at="REVIEWING")')
+        raise PayloadError(
+            "handoff", (f"the handoff is {handoff!r}",), 'a Handoff, such as Handoff("refunds", at="REVIEWING")'
+        )
     if handoff.achieved is not None or any(map(callable, handoff.functions)):
-        problem = "it has a function or an achieved=, which only actions of a graph can use"
+        problem = "the handoff has a function or an achieved=, which only actions of a graph can use"
         raise PayloadError("handoff", (problem,), "a HandoffPacket as packet=, an id as agent=, and no achieved=")
     deadline, fallbacks = handoff.deadline, handoff.fallbacks
     for best in handoff.selections:

@@ -94,7 +94,7 @@ class ChooseCommand(Command):
     """`choose`."""
 
     answer: ClassVar[Answer[Any]] = CHOICE
-    route: ClassVar[Route] = Route("POST", "/choices", "Explain which recipient work would be handed to now")
+    route: ClassVar[Route] = Route("POST", "/choices", "Show which recipient would get the work now, and why")
     verb: Literal["choose"] = "choose"
     packet: HandoffPacket = HandoffPacket()
     needs: Annotated[Needs, Closed()] | None = None

@@ -62,9 +62,13 @@ class HandoffCommand(WritingCommand):
     def arguments(self) -> dict[str, Any]:
         """The arguments of `Turn.handoff`, by name. Raises PayloadError unless there is exactly one target."""
         if self.best is None and not (self.to and self.at):
-            raise PayloadError("handoff", ("it has no target",), "a graph as to= with its entry point as at=, or best=")
+            raise PayloadError(
+                "handoff", ("the handoff has no target",), "a graph as to= with its entry point as at=, or best="
+            )
         if self.best is not None and (self.to or self.at or self.agent is not None):
-            raise PayloadError("handoff", ("best= and to=, at= or agent= name its target",), "one of them")
+            raise PayloadError(
+                "handoff", ("both best= and to=, at= or agent= name a target",), "best= alone, or no best="
+            )
         fallbacks = None if self.fallbacks is None else self._fallbacks
         arguments = {
             name: getattr(self, name) for name in ("packet", "reason", "agent", "mode", "deadline", "transcript")

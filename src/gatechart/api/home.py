@@ -60,7 +60,7 @@ class AgentHome(
 
         framework: include turns of gatechart's internal agents, such as schedules.
         """
-        self._elsewhere("changes", "read the history of its agents, a page at a time")
+        self._elsewhere("changes", "read the history of its agents with history(), a page at a time")
 
     def stream(self, agent_id: AgentId, invoke: str) -> AbstractAsyncContextManager[AsyncIterator[Any]]:  # noqa: ARG002
         """Subscribe to the items that an invoke of an agent passes to `work.publish` from now on, until it ends.
@@ -71,11 +71,13 @@ class AgentHome(
         agent_id: the stream waits for an agent that does not exist yet. invoke: its id; it may start later.
         Raises UndeclaredInvokeError if the agent's graph has no such invoke, and ElsewhereError unless supported.
         """
-        self._elsewhere("stream", "have the function call work.progress, whose events are in the history")
+        self._elsewhere(
+            "stream", "let the function of the invoke call work.progress, and read its events in the history"
+        )
 
     def graph_of(self, snapshot: Snapshot) -> AnyGraph:
         """Return the graph that drives an agent. Raises ElsewhereError if this home has no graphs."""
-        self._elsewhere(f"the graph {snapshot.graph!r}", "open it with graphs=[...]")
+        self._elsewhere("graph_of", f"open the home with graphs=[...] that include {snapshot.graph!r}")
 
     async def _handle(self, command: Command) -> Agent[Any]:
         """Execute a command that results in an agent, and return the agent's handle."""

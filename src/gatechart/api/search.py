@@ -122,7 +122,7 @@ def _checked(where: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             WANTED.validate_python(wanted)
         except ValidationError:
-            raise PayloadError("find", (f"{field!r} is to be {wanted!r}",), _SOUGHT) from None
+            raise PayloadError("find", (f"the condition on {field!r} is {wanted!r}",), _SOUGHT) from None
     return plain
 
 

@@ -438,4 +438,6 @@ def print_failure(failure: FailureReport | None) -> None:
         facts.append(("no escape from", failure.reason))
     facts += [("tool", f"{failure.tool} {failure.code}".strip()), ("attempts", str(failure.attempts or ""))]
     print_facts([(name, visible(text)) for name, text in facts if text])
-    print_hint(f"`gatechart retry {failure.agent_id} --reason WHY` continues it from where it was before")
+    print_hint(
+        f"`gatechart retry {failure.agent_id} --reason WHY` continues the agent from its version before the failure"
+    )

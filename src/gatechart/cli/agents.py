@@ -170,8 +170,9 @@ async def send_event(
     because it could not escape a loop.
 
     Mail and timers that are already due are applied first. If a host is running, such as `gatechart run`, it applies
-    the event; a request that it has not started within --timeout, or when you press Ctrl-C, is withdrawn. If no host is
-    running, this command applies the event, and invokes, later timers and other agents wait for the next host.
+    the event. If the host has not started on the request within --timeout, or when you press Ctrl-C, the request is
+    withdrawn. If no host is running, this command applies the event; then later timers, invokes and other agents wait
+    for the next host.
 
     Examples:
       gatechart send case-1 REQUIREMENTS_COLLECTED
@@ -260,8 +261,8 @@ async def roll_back_agent(
     """Restore an earlier version of an agent.
 
     The restored state becomes a new version; the history keeps all turns and the reason. No action runs, and mail that
-    was sent stays sent. Timers and invokes of the restored states start again. If a host is running, such as
-    `gatechart run`, it does this. To preview that version, use `gatechart show AGENT --version VERSION`.
+    was sent stays sent. Timers and invokes of the restored states start again. If a host is running, such as `gatechart
+    run`, it restores the agent. To preview a version, use `gatechart show AGENT --version VERSION`.
 
     Examples:
       gatechart rollback case-1 7 --reason "answered the wrong customer"
@@ -282,11 +283,11 @@ async def retry_agent(
     reason: ReasonOption,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Continue a failed agent from where it was before it failed.
+    """Continue a failed agent from its last version before the failure.
 
-    The last version before the failure becomes a new version; the history keeps all turns and the reason. Timers and
-    invokes of its states start again. `gatechart show AGENT` shows why the agent failed. If a host is running, such as
-    `gatechart run`, it does this.
+    The state of that version becomes a new version; the history keeps all turns and the reason. Timers and invokes of
+    the restored states start again. `gatechart show AGENT` shows why the agent failed. If a host is running, such as
+    `gatechart run`, it continues the agent.
 
     Examples:
       gatechart retry case-1 --reason "the payment service is back"
@@ -314,8 +315,9 @@ async def cut_transcript(
 ) -> None:
     """Leave the newest turns of the model out of the transcript of an agent's model loops.
 
-    The results of their calls are left out, too; messages of users stay. The change applies when the loop next starts:
-    send an event that enters its state again, or `gatechart retry` a failed agent. Completed calls may be repeated.
+    The results of the calls in those turns are left out, too; messages of users stay. The change applies when the loop
+    next starts: send an event that enters its state again, or `gatechart retry` a failed agent. Completed calls may be
+    repeated.
 
     Examples:
       gatechart cut case-1 --turns 2 --reason "the provider refuses its last turns"
@@ -344,9 +346,9 @@ async def fork_agent(
 ) -> None:
     """Start a copy of an agent as it was at a version.
 
-    The original stays as it is, active or ended. No action runs; timers and invokes of the active states start for the
-    copy, whose history starts with its origin. Mail and handoffs stay with the original. If a host is running, such as
-    `gatechart run`, it does this.
+    The original stays as it is, active or ended. No action runs. Timers and invokes of the active states start for the
+    copy. The history of the copy starts by naming the original. Mail and handoffs stay with the original. If a host is
+    running, such as `gatechart run`, it starts the copy.
 
     Examples:
       gatechart fork case-1 7 --id case-1-again

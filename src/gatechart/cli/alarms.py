@@ -49,7 +49,8 @@ GraphOption = Annotated[
     typer.Option("--graph", metavar="GRAPH", help="Notify the active agents of this graph.", show_default=False),
 ]
 MostOption = Annotated[
-    int, typer.Option("--most", min=1, metavar="NUMBER", help="If more agents match, none of them is notified.")
+    int,
+    typer.Option("--most", min=1, metavar="NUMBER", help="The most agents to notify. If more match, none is notified."),
 ]
 
 
@@ -64,11 +65,11 @@ async def raise_alarm(
     payload: PayloadOption = None,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Raise an alarm: agents get alarm.NAME as durable mail.
+    """Raise an alarm: agents get the event alarm.NAME as durable mail.
 
-    --to names the agents, or --graph selects its active agents, which --where can narrow. An agent whose state does not
-    handle the event refuses it, as `gatechart mail --status refused` shows. A host, such as `gatechart run`, delivers
-    the mail. Programs that watch agents can post alarms to `gatechart serve`.
+    --to names the agents. Instead, --graph can select the active agents of a graph, and --where can narrow that
+    selection. An agent whose state does not handle the event refuses it, as `gatechart mail --status refused` shows. A
+    host, such as `gatechart run`, delivers the mail. Programs that watch agents can post alarms to `gatechart serve`.
 
     Examples:
       gatechart alarm disk --id m-4711 --to case-1 -p '{"level": 90}'

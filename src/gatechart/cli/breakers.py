@@ -46,7 +46,7 @@ NameArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[
-    Path | None, typer.Argument(metavar="[PATH]", help="The file to write. Default: print the source.")
+    Path | None, typer.Argument(metavar="[PATH]", help="The file to write. Default: print the source of the drawing.")
 ]
 AfterOption = Annotated[
     str | None, typer.Option("--after", metavar="NAME", help="Only breakers after this one.", show_default=False)
@@ -67,7 +67,7 @@ async def list_breakers(
 ) -> None:
     """List the circuit breakers that are not closed, and so refuse calls of invokes and tools.
 
-    An open breaker allows a call again at its next try. Works without an app.
+    An open breaker allows a call again at the time of its next try. Works without an app.
 
     Examples:
       gatechart breakers

@@ -65,7 +65,9 @@ class DeskState(StrEnum):
 
 CaseArgument = Annotated[
     str,
-    typer.Argument(metavar="CASE", help="The id of the case, or of the handoff that brought it.", show_default=False),
+    typer.Argument(
+        metavar="CASE", help="The id of the case, or of the handoff that brought it to the desk.", show_default=False
+    ),
 ]
 DeskOption = Annotated[
     str | None, typer.Option("--desk", metavar="GRAPH", help="Only cases at this desk.", show_default=False)
@@ -106,10 +108,12 @@ RatingOption = Annotated[
 ]
 NeededOption = Annotated[
     bool | None,
-    typer.Option("--needed/--needless", help="Whether it was right to hand the case on. Default: by the rating."),
+    typer.Option(
+        "--needed/--needless", help="Whether it was right to hand the case on. Default: derived from the rating."
+    ),
 ]
 InTimeOption = Annotated[
-    bool | None, typer.Option("--in-time/--late", help="Whether the case was handed on soon enough.")
+    bool | None, typer.Option("--in-time/--late", help="Whether the agent handed the case on soon enough.")
 ]
 NoteOption = Annotated[
     str,
@@ -120,7 +124,7 @@ BackOption = Annotated[
     typer.Option(
         "--at",
         metavar="ENTRY_POINT",
-        help="The entry point at which the agent takes the case back; only for a transfer.",
+        help="The entry point at which the agent takes the case back; only for a case that was transferred.",
         show_default=False,
     ),
 ]
@@ -240,10 +244,10 @@ async def resolve_case(
     note: NoteOption = "",
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> ExitCode | None:
-    """Resolve a case. If an agent waits for the result, it gets it.
+    """Resolve a case. An agent that waits for the result gets it.
 
     The feedback is kept with the handoff that brought the case. For each signal that caused handoffs, `gatechart
-    directory evaluate` counts how many were needless, in time or too late.
+    directory evaluate` counts how many of them were needless, in time or too late.
 
     Examples:
       gatechart desk resolve case-7 --answer "Your refund is on its way." --rating 5
@@ -267,8 +271,8 @@ async def return_case(
 ) -> ExitCode | None:
     """Return a case to the agent that handed it over.
 
-    An agent that waits for the result gets the outcome "returned". An agent that transferred the case is offered it
-    again, at the entry point --at; until it accepts, the case stays at the desk.
+    An agent that waits for the result gets the outcome "returned". An agent that transferred the case is
+    offered the case again, at the entry point --at. Until the agent accepts, the case stays at the desk.
 
     Examples:
       gatechart desk return case-7 --note "ask for the order number first"
@@ -359,7 +363,7 @@ def _why_no_entry_point(case: desk_views.Case) -> str:
     """Return why --at does not apply."""
     if case.context.mode is Mode.DELEGATE:
         return f"{case.context.asked_by} waits for the result and continues in its state; leave out --at"
-    return f"no agent handed the case over; end it with `gatechart desk resolve {case.snapshot.agent_id}`"
+    return f"no agent handed the case over; end the case with `gatechart desk resolve {case.snapshot.agent_id}`"
 
 
 def _taking_back(graph: AnyGraph) -> Iterable[str]:

@@ -121,7 +121,7 @@ def hint_at_what_would_do(case: Case, outcome: Outcome) -> None:
     elif outcome.event == "TAKE":
         print_hint(f"{operator} has taken the case; `gatechart desk release {name}` releases it")
     elif outcome.event == "RETURN" and case.context.mode is None:
-        print_hint(f"no agent handed the case over; end it with `gatechart desk resolve {name}`")
+        print_hint(f"no agent handed the case over; end the case with `gatechart desk resolve {name}`")
 
 
 def _row(case: Case, now: datetime) -> Sequence[Cell]:

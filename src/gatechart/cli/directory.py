@@ -83,11 +83,11 @@ ProfileOption = Annotated[
     typer.Option(
         "--profile",
         metavar="JSON|@FILE|-",
-        help="The whole profile as a JSON object, with samples and hours. Other options override it.",
+        help="The whole profile as a JSON object, including samples and hours. Other options override its fields.",
         show_default=False,
     ),
 ]
-TextOption = Annotated[str, typer.Option("--text", metavar="TEXT", help="Its purpose, in words.")]
+TextOption = Annotated[str, typer.Option("--text", metavar="TEXT", help="The purpose of the entry, in words.")]
 CapacityOption = Annotated[
     int | None,
     typer.Option(
@@ -101,9 +101,11 @@ CapacityOption = Annotated[
 PersonOption = Annotated[bool, typer.Option("--person", help="The entry is a person.")]
 LastsOption = Annotated[
     float | None,
-    duration_option("--lasts", 0.001, "How long it stays registered unless renewed, such as 5m.", most_s=LONGEST_S),
+    duration_option(
+        "--lasts", 0.001, "How long the entry stays registered unless renewed, such as 5m.", most_s=LONGEST_S
+    ),
 ]
-RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers it.")]
+RegistrantOption = Annotated[str, typer.Option("--registrant", metavar="NAME", help="Who registers the entry.")]
 ProblemOption = Annotated[str, typer.Option("--problem", metavar="TEXT", help="The task, in words.")]
 OfOption = Annotated[
     str | None,
@@ -141,8 +143,8 @@ async def list_directory(
 ) -> None:
     """List the targets for handoffs: entry points with profiles, people, and agents of other programs.
 
-    Each is listed with its open work, its availability, and its performance. Without an app, only stored entries are
-    known.
+    Each target is listed with its open work, its availability, and its performance. Without an app, only stored entries
+    are known.
 
     Examples:
       gatechart directory
@@ -192,7 +194,8 @@ async def register_entry(
 ) -> None:
     """Register a person or an agent as a target for handoffs, or renew and change the entry.
 
-    Its work starts at an entry point of a graph of the app, which supplies the defaults of the profile.
+    Work for the entry starts at an entry point of a graph of the app. That entry point supplies the defaults of the
+    profile.
 
     Examples:
       gatechart directory register anna human_desk --at NORMAL --person --tier 3 --can talk --capacity 4
@@ -246,7 +249,7 @@ async def pin_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Let an entry be chosen before all others that fit the work.
+    """Pin an entry, so that it is chosen before all others that fit the work.
 
     Examples:
       gatechart directory pin anna --reason 'she knows the new tariff'
@@ -261,7 +264,7 @@ async def exclude_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Exclude an entry from being chosen. Handoffs that name it still reach it.
+    """Exclude an entry from being chosen. Handoffs that name the entry still reach it.
 
     Examples:
       gatechart directory exclude crm-bot --reason 'it guesses'
@@ -276,7 +279,7 @@ async def close_entry(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Stop new work for an entry. Its current work continues.
+    """Close an entry to new work. Its current work continues.
 
     Examples:
       gatechart directory close refunds.REVIEWING --reason stocktaking
@@ -311,8 +314,8 @@ async def choose_entry(
 ) -> None:
     """Show the target that work would be handed to now, and why. Nothing is offered, and nothing is stored.
 
-    The target is chosen as by a host with the same --choosing; a --server uses its own. The exit code is 0 even if
-    there is no suitable target.
+    The target is chosen as a host with the same --choosing would choose it; with --server, the server uses its own
+    rules. The exit code is 0 even if there is no suitable target.
 
     Examples:
       gatechart directory choose --problem "I want my money back"
@@ -344,7 +347,7 @@ async def forget_user(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Delete the directory's data about a user. Numbers already counted stay.
+    """Delete the directory's data about a user. Counters keep their values.
 
     Examples:
       gatechart directory forget ada
@@ -362,7 +365,7 @@ async def rate_handoff(
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
     server: ServerOption = None,
 ) -> None:
-    """Rate a handoff, and the work after it.
+    """Rate a handoff, and the work that followed it.
 
     Examples:
       gatechart directory rate HANDOFF --needed --in-time --quality 0.9

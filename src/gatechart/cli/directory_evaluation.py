@@ -45,12 +45,13 @@ ConfidenceOption = Annotated[
 async def evaluate_directory(
     settings: Settings, exploring: ShareOption = 0.0, confidence: ConfidenceOption = 0.95, server: ServerOption = None
 ) -> None:
-    """Evaluate from recorded choices whether learning beats text scores, and when to hand work on.
+    """Evaluate, from recorded choices, whether learning beats text scores and when work should be handed on.
 
-    The verdict is better, worse or undecided, with intervals. A table then counts, by signal and threshold, how often
-    people rated a handoff needless, in time or too late. The last table shows when those signals would fire in the same
-    histories with the current graphs of the app: change a threshold, and evaluate again. Histories are played without
-    services. The settings learned= and reward= of --choosing define the learning and the rewards.
+    The verdict is better, worse or undecided, with confidence intervals. A table then counts, by signal and threshold,
+    how often people rated a handoff needless, in time or too late. The last table shows when those signals would fire
+    in the same histories with the current graphs of the app. To try another threshold, change it in a graph and
+    evaluate again. Histories are played without services. The settings learned= and reward= of --choosing define the
+    learning and the rewards.
 
     Nothing is changed. Needs numpy: pip install 'gatechart[learning]'
 

@@ -37,10 +37,10 @@ async def examine_home(
     engine: EngineOption = None,
     namespace: NamespaceOption = "",
 ) -> ExitCode | None:
-    """Look for problems: agents that stand still, mail that waits, fails or is dead, open breakers, silent hosts.
+    """Look for problems: agents that make no progress, mail that waits, fails or is dead, open breakers, silent hosts.
 
-    The command only reads, and needs no host. With an app, it knows the expected duration of the states of its graphs;
-    for other states, it learns the usual duration from the agents' histories. Each finding names a remedy.
+    The command only reads, and needs no host. With an app, it knows the expected duration of the states in the app's
+    graphs; for other states, it learns the usual duration from the agents' histories. Each finding names a remedy.
 
     The exit code is 0 if nothing is wrong, 6 if something is worth a look, and 7 if something is critical.
 

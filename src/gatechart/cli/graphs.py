@@ -203,14 +203,16 @@ AllowedOption = Annotated[
 ]
 DirectoryOption = Annotated[
     bool,
-    typer.Option("--directory", help="Also accept the entries registered in the directory of the database as targets."),
+    typer.Option(
+        "--directory", help="Also accept the registered entries of the database's directory as targets of handoffs."
+    ),
 ]
 DrawnArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[GRAPH]... [PATH]",
-        help="The graphs, or CHART.yaml, optional with --agent, with --map, or if there is only one; and the file to "
-        "write.",
+        help="The graphs or the CHART.yaml to draw, then the file to write. The graphs may be left out with --agent, "
+        "with --map, or if the app has only one.",
         show_default=False,
     ),
 ]
@@ -252,11 +254,11 @@ async def check_graphs(
 ) -> ExitCode | None:
     """Check the graphs of the app for faults and likely mistakes.
 
-    If a graph is invalid, all its faults are listed at once. A valid graph may still have findings: an error fails when
-    it is reached, a warning is probably a mistake, a note is a suggestion. The exit code is 3 if there are faults or
-    errors, or, with --strict, warnings. Handoffs must lead to graphs of the app, and the needs of selections must match
-    one of their profiles; with --directory, also the profile of a registered entry. A chart file that is named as an
-    argument, and not as the app, is checked without other graphs.
+    If a graph is invalid, all its faults are listed at once. A valid graph may still have findings: an error is a part
+    that fails when an agent reaches it, a warning is probably a mistake, and a note is a suggestion. The exit code is 3
+    if there are faults or errors, or, with --strict, warnings. Handoffs must lead to graphs of the app, and the needs
+    of a selection must match a profile of those graphs or, with --directory, the profile of a registered entry. A chart
+    file that is named as an argument, and not as the app, is checked without other graphs.
 
     The functions that a chart file names need not exist yet, unless the app names a module for them: CHART.yaml alone
     is checked without them, with a warning that lists their names.

@@ -116,7 +116,7 @@ DeadlineOption = Annotated[
     typer.Option(
         "--deadline",
         metavar="MOMENT|DELAY",
-        help="When a transfer must be accepted, or a delegation done, such as 10m or 2026-07-01T12:00+02:00.",
+        help="When a transfer must be accepted, or a delegation finished, such as 10m or 2026-07-01T12:00+02:00.",
     ),
 ]
 ReasonOption = Annotated[Reason, typer.Option("--reason", help="Why the work is handed over.")]
@@ -159,15 +159,15 @@ async def hand_on(
     """Hand the work of an agent to another agent.
 
     --to and --at name the target graph and entry point. --to alone names an entry of the directory, such as a person,
-    who gets the work unless away, full or closed. With --best, the directory chooses the target. So it does with --can,
-    --domain, --tier or --language, which declare the needs of the work.
+    who gets the work unless away, full or closed. With --best, the directory chooses the target. It also does so with
+    --can, --domain, --tier or --language, which declare the needs of the work.
 
-    The packet has the conversation in the agent's context and the messages of its model loops. The agent stays in its
-    state; when a transfer is accepted, it ends, unless its graph declares otherwise.
+    The packet contains the conversation from the agent's context and the messages of its model loops. The agent stays
+    in its state. When a transfer is accepted, the agent ends, unless its graph declares otherwise.
 
     When the command returns, the offer is durable. A host, such as `gatechart run`, delivers it to the other agent,
-    which accepts or rejects it; with --wait, this command waits for that. The exit code is 1 if the offer was rejected,
-    expired or failed.
+    which accepts or rejects it. With --wait, this command waits for that answer. The exit code is 1 if the offer was
+    rejected, expired or failed.
 
     Examples:
       gatechart handoff case-1 --to refunds --at REVIEWING
@@ -243,7 +243,8 @@ async def list_handoffs(
 async def show_handoff(settings: Settings, handoff: HandoffArgument) -> None:
     """Show a handoff: its changes, its result, and the packet for the other agent.
 
-    If its target was chosen in the directory, show each candidate with its scores, or why it was excluded.
+    If the target was chosen in the directory, the command also shows each candidate with its scores, or why it was
+    excluded.
 
     Works without an app.
 
@@ -326,7 +327,7 @@ def _target(
     if is_chosen and (to or at or living):
         given = "--to" if to else "--at" if at else "--agent"
         raise UsageError(
-            f"{given} names the target, and --best and needs let the directory choose it; use one or the other"
+            f"{given} names the target, but --best and needs let the directory choose it; use one or the other"
         )
     if is_chosen:
         return selection.Best(needs)

@@ -29,8 +29,8 @@ async def forget_lessons(
 ) -> None:
     """Delete the lessons that agents of a graph have learned from their escapes.
 
-    Escape plans then try strategies in the declared order, and start to learn again. If a host is running, such as
-    `gatechart run`, it does this.
+    Escape plans then try strategies in the declared order, and learn from the beginning. If a host is running, such as
+    `gatechart run`, it deletes the lessons.
 
     Examples:
       gatechart forget-lessons support

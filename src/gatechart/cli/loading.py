@@ -75,7 +75,7 @@ def _broken(app: App, error: BaseException) -> AppImportError:
     raised = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     location = _location(app, error)
     if isinstance(error, RuntimeError) and _has_unstarted(error):
-        remedy = "the module runs a program when it is imported: put that under `if __name__ == '__main__':`"
+        remedy = "the module runs a program when it is imported: put the call under `if __name__ == '__main__':`"
         return AppImportError(app.name, raised, location, remedy, what=app.what)
     return AppImportError(app.name, raised, location, what=app.what)
 

@@ -269,8 +269,8 @@ async def fire_timer(
     """Fire a timer now, before it is due.
 
     `gatechart mail --agent AGENT` lists timers with their numbers. Other mail that is not due can be delivered early in
-    the same way. A host, such as `gatechart run`, delivers it. The history names the operator as its origin, with the
-    reason.
+    the same way. A host, such as `gatechart run`, delivers the mail. The history names the operator as the origin of
+    the event, with the reason.
 
     Examples:
       gatechart mail fire 17 --reason "the customer called before the five days were over"
@@ -301,7 +301,7 @@ async def end_invoke(
     """End a running invoke of an agent with a result or an error.
 
     The function is cancelled, and the agent gets `done.invoke.INVOKE` or `error.invoke.INVOKE`. The history names the
-    operator as its origin, with the reason.
+    operator as the origin of that event, with the reason.
 
     Examples:
       gatechart end-invoke case-1 scan --result '{"clean": true}' --reason "scanned by hand"
@@ -319,7 +319,7 @@ async def end_invoke(
     emit(
         settings,
         {"agent_id": agent, "invoke": invoke, "mail": receipt.number, "repeat": receipt.repeat},
-        f"this was done before with the id {id}; nothing was ended again"
+        f"the invoke was ended before with the id {id}; nothing was done again"
         if receipt.repeat
         else f"invoke {invoke} of {agent} was ended; mail {receipt.number} notifies the agent",
     )

@@ -287,7 +287,9 @@ _KITS: Final[Mapping[Example, _Kit]] = {
 
 FolderArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="FOLDER", help="The folder to create; its name is the project's.", show_default=False),
+    typer.Argument(
+        metavar="FOLDER", help="The folder to create; its name becomes the name of the project.", show_default=False
+    ),
 ]
 ExampleOption = Annotated[
     Example | None,

@@ -104,7 +104,7 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="Use this `gatechart serve` instead of the --store, with the token in GATECHART_TOKEN if it needs one.",
+        help="Use this `gatechart serve` instead of the --store. If it needs a token, set GATECHART_TOKEN.",
         show_default=False,
     ),
 ]
@@ -113,7 +113,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="URL",
-        help="Use Restate instead of the --store, at the address for calls, such as http://127.0.0.1:8080.",
+        help="Use the Restate engine at this address for calls, such as http://127.0.0.1:8080, not the --store.",
         show_default=False,
     ),
 ]

@@ -106,7 +106,7 @@ def print_error(message: str) -> None:
 def is_confirmed(settings: Settings, question: str) -> bool:
     """Ask for confirmation at the terminal. Raises UsageError if there is no terminal."""
     if settings.json or not sys.stdin.isatty():
-        raise UsageError("this needs a confirmation, and cannot ask for it; add --yes")
+        raise UsageError("the command needs a confirmation and cannot ask for it here; add --yes")
     typer.echo(f"{question} [y/N]: ", err=True, nl=False)
     with interruptible():
         return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -242,9 +242,9 @@ async def list_agents(
 ) -> None:
     """List agents, with the time since the last turn of each.
 
-    Works without an app, except for --where and an order by a field. With one, --state also finds agents in substates,
-    and unknown names are errors. The agents of gatechart itself, such as schedules, are listed with --framework, or
-    with --graph and the name of their graph.
+    Works without an app, except for --where and an order by a field. With an app, --state also finds agents in
+    substates, and unknown names are errors. The agents of gatechart itself, such as schedules, are listed with
+    --framework, or with --graph and the name of their graph.
 
     Examples:
       gatechart list --status active --state ESCALATING_ISSUE
@@ -306,9 +306,9 @@ async def show_accepted(
 ) -> ExitCode | None:
     """Show the events that an agent accepts or defers now, and whether its guards accept them.
 
-    Guards are evaluated, and nothing else happens. AGREES is yes, no, deferred, or depends: on the payload, which is
-    unknown. With an EVENT, only that event is evaluated, with the --payload if there is one; the exit code is 1 if it
-    would be refused, and 0 if it would be deferred.
+    Guards are evaluated, and nothing else happens. The column AGREES says yes, no or deferred. It says depends if the
+    answer depends on the payload, which is unknown. With an EVENT, only that event is evaluated, with the --payload if
+    there is one; the exit code is 1 if the event would be refused, and 0 if it would be deferred.
 
     Examples:
       gatechart accepts case-1
@@ -357,8 +357,8 @@ async def show_history(
 async def show_trail(settings: Settings, agent: AgentArgument) -> None:
     """Show the trail of an agent, oldest first: the entries that its signals examine.
 
-    A trail is kept for agents whose graph has signals, and is bounded; the history has the earlier events. The command
-    also shows the agent's attempts to escape from what its signals found, and their outcomes.
+    A trail is kept only for agents whose graph has signals. Its length is limited; the history has the earlier events.
+    The command also shows the agent's attempts to escape from what its signals found, and their outcomes.
 
     Examples:
       gatechart trail case-1

@@ -22,8 +22,8 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # (pattern, replacement)
         "repeat an event unchanged, or give a new event a new --id",
     ),
     (
-        r"register the graph that it was started with, or migrations from it",
-        "add the graph that it was started with, or migrations from it, to the app",
+        r"register the graph that the agent was started with, or migrations from that graph",
+        "add the graph that the agent was started with, or migrations from that graph, to the app",
     ),
     (r"and keep the old one registered as long as", "and keep the old one in the app as long as"),
     (r"give each graph of a runtime a different", "give each graph of the app a different"),
@@ -67,7 +67,7 @@ WORDS: Final[tuple[tuple[str, str], ...]] = (  # (pattern, replacement)
         "in an action, and an operator with `gatechart handoff`",
     ),
     (r"look it up with handoffs\(\) or `gatechart handoffs`", "look it up with `gatechart handoffs`"),
-    (r"which are open; cancel them, or wait", "which are open; `gatechart handoffs cancel` them, or wait"),
+    (r"cancel them, or wait until they end", "cancel them with `gatechart handoffs cancel`, or wait until they end"),
     (r"Register (PacketMigration\(.*?\)|one)", "Name a packet migration with GATECHART_PACKET_MIGRATIONS"),
     # databases
     (

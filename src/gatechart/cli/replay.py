@@ -51,7 +51,11 @@ NewGraphOption = Annotated[
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", metavar="AGE|MOMENT", help="Only turns since then, such as 7d or 2026-07-01."),
+    typer.Option(
+        "--since",
+        metavar="AGE|MOMENT",
+        help="Only turns since this moment, or of this age or younger, such as 7d or 2026-07-01.",
+    ),
 ]
 AgentsOption = Annotated[
     list[str] | None,
@@ -65,7 +69,7 @@ StandInsOption = Annotated[
     typer.Option(
         "--stand-ins",
         metavar="MODULE:ATTRIBUTE",
-        help="Services without outside effects, for actions. --services are never used.",
+        help="Services without outside effects, which actions use. The --services are never used.",
         show_default=False,
     ),
 ]
@@ -101,9 +105,9 @@ async def replay_histories(
 ) -> ExitCode | None:
     """Play recorded histories through a new version of a graph, and list the turns that differ.
 
-    Each turn starts from its recorded state, migrated if the new version has migrations, with the event, time and ids
-    of the record; the record also has the results of invokes. States, status, context and effects are compared. To
-    compare effects, the app must have the version that made the record.
+    Each turn starts from its recorded state, migrated if the new version has migrations, and gets the recorded event,
+    time and ids. Results of invokes come from the record, too. States, status, context and effects are compared. To
+    compare effects, the app must have the version that recorded the turns.
 
     Nothing is written, sent or invoked, and the command works while a host is running. Actions run, but without their
     services: --stand-ins gives them others.

@@ -68,7 +68,7 @@ SharesOption = Annotated[
     bool,
     typer.Option(
         "--shares-address",
-        help="Share the address with other processes that also set this; each connection reaches one of them.",
+        help="Share the address with other processes that also set this option; each connection reaches one of them.",
     ),
 ]
 TurnOption = Annotated[float, duration_option("--turn", 0.1, "The time limit of a turn.")]
@@ -97,9 +97,9 @@ async def serve_engine(
 ) -> None:
     """Run the agents of the app as a service for Restate, a distributed engine that stores them.
 
-    The engine calls this service for every event; register the service once, with `gatechart restate register`. It runs
-    until Ctrl-C or SIGTERM. It stores nothing but a copy of the turns in --store, which `list`, `show` and `history`
-    read. Requires the extra gatechart[restate].
+    The engine calls this service for every event; register the service once, with `gatechart restate register`. The
+    service runs until Ctrl-C or SIGTERM. It stores nothing but a copy of the turns in --store, which `list`, `show` and
+    `history` read. Requires the extra gatechart[restate].
 
     Examples:
       gatechart restate serve --store sqlite+aiosqlite:///projection.db
@@ -193,7 +193,7 @@ async def move_agents(
     First stop the host, such as `gatechart run`, and start `gatechart restate serve` and register it with the engine.
     Agents move with their mail, timers, invokes, recorded steps, handoffs and event ids, and with their history if the
     service copies turns. Everything is checked before the move, and compared by count and digest before the agents
-    start there. Then the old database is sealed: it can be read, but no host can run its agents.
+    start on Restate. Then the old database is sealed: it can be read, but no host can run its agents.
 
     If the move is interrupted, run the command again to continue. Until the database is sealed, its agents still work.
 

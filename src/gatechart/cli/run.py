@@ -172,8 +172,8 @@ async def run_agents(
     --grace seconds to finish; the rest is durable and continues with the next host. A second Ctrl-C does not wait.
     While a host is running, other commands can read the database, and send their changes to the host.
 
-    With --once, it exits as soon as all remaining work waits for the clock, as a cron job needs, and prints the number
-    of turns and agents. With --watch and --json, each line is a JSON document.
+    With --once, the host exits as soon as all remaining work waits for the clock, as a cron job needs, and prints the
+    number of turns and agents. With --watch and --json, each line is a JSON document.
 
     Mail that fails at every attempt is dead. If an agent may be waiting for dead mail, the command warns and the exit
     code is 1; see `gatechart show` and `gatechart mail`.
@@ -181,8 +181,8 @@ async def run_agents(
     One process owns the store. With --standby, this one waits and takes over within two seconds after the owner ends.
     With --take-over, it takes over at once; a frozen owner can no longer write when it wakes up.
 
-    With --prune, and with --keep-turns, it deletes old data when it starts and every hour. With --watchdog, it looks
-    for problems, and reports them to the sinks of --alerts-file.
+    With --prune or --keep-turns, the host deletes old data when it starts and every hour. With --watchdog, it looks for
+    problems, and reports them to the sinks of --alerts-file.
 
     Examples:
       gatechart run
@@ -378,7 +378,7 @@ async def follow_agents(
 
     The command only reads, and works while a host is running. It polls the database about three times a second, less
     often if there are many agents. With --json, each line is a JSON document. The agents of gatechart itself, such as
-    schedules, are followed with --framework, or if one is named. Works without an app.
+    schedules, are followed with --framework, or if you name one. Works without an app.
 
     Examples:
       gatechart tail

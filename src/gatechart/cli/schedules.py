@@ -33,7 +33,10 @@ NameArgument = Annotated[
 GraphArgument = Annotated[
     str,
     typer.Argument(
-        metavar="GRAPH", autocompletion=complete_graphs, help="The graph whose agents it starts.", show_default=False
+        metavar="GRAPH",
+        autocompletion=complete_graphs,
+        help="The graph whose agents the schedule starts.",
+        show_default=False,
     ),
 ]
 AtOption = Annotated[
@@ -53,12 +56,13 @@ CronOption = Annotated[
 ]
 ZoneOption = Annotated[str, typer.Option("--zone", metavar="ZONE", help="The time zone of --cron: Europe/Berlin.")]
 MissedOption = Annotated[
-    Missed, typer.Option("--missed", help="Which moments to make up for after a time without a host.")
+    Missed, typer.Option("--missed", help="Which missed moments to make up for, after a time without a host.")
 ]
 OverlapOption = Annotated[
     Overlap,
     typer.Option(
-        "--overlap", help="What to do while the last agent is active: skip, start another agent, or queue one."
+        "--overlap",
+        help="What to do if the agent started last is still active: skip, start another agent, or queue one.",
     ),
 ]
 MostRunningOption = Annotated[
@@ -87,7 +91,7 @@ IdOption = Annotated[
 
 
 async def list_schedules(settings: Settings, after: AfterOption = None, limit: LimitOption = 100) -> None:
-    """List schedules, which start agents periodically, with the next moment and the last agent.
+    """List schedules, which start agents periodically, with the next start and the last agent of each.
 
     A host, such as `gatechart run`, starts the agents. Works without an app. Each schedule is also an agent: `gatechart
     history schedule:NAME` shows its turns.
@@ -119,10 +123,10 @@ async def set_schedule(
     most_running: MostRunningOption = MOST_RUNNING,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Start agents of a graph periodically, or change such a schedule.
+    """Create a schedule that starts agents of a graph periodically, or change a schedule.
 
-    An identical schedule continues unchanged. A host, such as `gatechart run`, starts the agents, one for each moment:
-    their ids are made from the schedule's name and the moment.
+    A schedule that is set again with the same values continues unchanged. A host, such as `gatechart run`, starts the
+    agents, one for each moment: their ids are made from the schedule's name and the moment.
 
     Examples:
       gatechart schedule set nightly report --at COLLECTING --cron '0 3 * * *' --zone Europe/Berlin
@@ -166,7 +170,7 @@ async def pause_schedule(
     name: NameArgument,
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Stop a schedule from starting agents until it is resumed. Agents that it has started continue.
+    """Pause a schedule, so that it starts no agents until it is resumed. Agents that it has started continue.
 
     Examples:
       gatechart schedule pause nightly
@@ -193,7 +197,7 @@ async def run_schedule(
     id: IdOption = None,  # noqa: A002
     timeout: TimeoutOption = TIMEOUT_S,  # noqa: ASYNC109
 ) -> None:
-    """Start an agent of a schedule now, even if it is paused, unless its overlap policy forbids it.
+    """Start an agent of a schedule now, even if the schedule is paused, unless its overlap policy forbids the start.
 
     Examples:
       gatechart schedule run nightly
@@ -242,7 +246,7 @@ async def _do(
         return reached.runtime is not None
 
     if await connection.execute(settings, graphs, work, timeout_s=timeout_s):
-        print_hint("a host starts its agents, but none is running; start one with `gatechart run`")
+        print_hint("a host starts the agents, but no host is running; start one with `gatechart run`")
 
 
 def _document(schedule: Schedule) -> dict[str, object]:

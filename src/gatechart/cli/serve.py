@@ -68,7 +68,7 @@ RegistrantsOption = Annotated[
     typer.Option(
         "--registrants-file",
         metavar="FILE",
-        help="A file with a name and a token on each line, of clients that may only register in the directory.",
+        help="A file with the names and tokens of clients that may only register entries, one client per line.",
         show_default=False,
     ),
 ]
@@ -77,7 +77,7 @@ OperatorsOption = Annotated[
     typer.Option(
         "--operators-file",
         metavar="FILE",
-        help="A file with a name and a token on each line, of clients that also see the tracebacks of exceptions.",
+        help="A file with the names and tokens of clients that also see tracebacks of exceptions, one client per line.",
         show_default=False,
     ),
 ]
@@ -86,19 +86,27 @@ AlarmistsOption = Annotated[
     typer.Option(
         "--alarms-file",
         metavar="FILE",
-        help="A file with a name and a token on each line, of clients that may only raise alarms.",
+        help="A file with the names and tokens of clients that may only raise alarms, one client per line.",
         show_default=False,
     ),
 ]
 AlarmsOption = Annotated[
-    str, typer.Option("--max-alarms", metavar="RATE", help="How often each such client may raise an alarm.")
+    str, typer.Option("--max-alarms", metavar="RATE", help="How often each client in --alarms-file may raise an alarm.")
 ]
 RegistrationsOption = Annotated[
-    str, typer.Option("--max-registrations", metavar="RATE", help="How often each such client may register.")
+    str,
+    typer.Option(
+        "--max-registrations", metavar="RATE", help="How often each client in --registrants-file may register."
+    ),
 ]
 EntriesOption = Annotated[
     int,
-    typer.Option("--max-entries", min=1, metavar="NUMBER", help="The maximum number of entries of each such client."),
+    typer.Option(
+        "--max-entries",
+        min=1,
+        metavar="NUMBER",
+        help="The maximum number of directory entries of each client in --registrants-file.",
+    ),
 ]
 GraceOption = Annotated[
     float,
@@ -107,7 +115,9 @@ GraceOption = Annotated[
 DrainOption = Annotated[
     float, duration_option("--drain", 0.0, "How long to continue serving after a stop, while reporting not ready.")
 ]
-BodyOption = Annotated[int, typer.Option("--max-body", min=1, metavar="BYTES", help="The largest request body.")]
+BodyOption = Annotated[
+    int, typer.Option("--max-body", min=1, metavar="BYTES", help="The maximum size of a request body.")
+]
 ValuesOption = Annotated[
     int,
     typer.Option("--max-values", min=1, metavar="NUMBER", help="The maximum number of JSON values in a request body."),
@@ -122,14 +132,17 @@ ConnectionsOption = Annotated[
     ),
 ]
 HeadersOption = Annotated[
-    int, typer.Option("--max-headers", min=1024, metavar="BYTES", help="The largest request line and headers.")
+    int,
+    typer.Option(
+        "--max-headers", min=1024, metavar="BYTES", help="The maximum size of the request line and headers together."
+    ),
 ]
 HeadersTimeOption = Annotated[float, duration_option("--headers-time", 0.1, "How long the headers may take to arrive.")]
 BodyTimeOption = Annotated[float, duration_option("--body-time", 0.1, "How long a body may take to arrive.")]
 IdleOption = Annotated[float, duration_option("--idle-time", 0.1, "How long a silent connection is kept open.")]
 AnswerOption = Annotated[
     int,
-    typer.Option("--max-answer", min=1, metavar="BYTES", help="The largest page of a list."),
+    typer.Option("--max-answer", min=1, metavar="BYTES", help="The maximum size of a page of a list."),
 ]
 
 
@@ -162,17 +175,17 @@ async def serve_agents(
 ) -> None:
     """Host the agents of the app behind an HTTP interface.
 
-    It does the work of `gatechart run`, for many programs at once. The URL is printed once the server is ready;
-    /openapi.json describes the interface, and /health/live and /health/ready report its health. In a browser, /console
-    shows the directory, and handoffs with the choice of their targets. Callers send `Authorization: Bearer TOKEN`, with
-    the token from --token-file or GATECHART_TOKEN. Without a token, the server listens to this machine only. Clients in
-    --registrants-file may only register in the directory; clients in --alarms-file may only raise alarms. Clients in
-    --operators-file may do everything, and see the tracebacks of exceptions.
+    It hosts agents as `gatechart run` does, and serves many programs at once. The URL is printed once the server is
+    ready; /openapi.json describes the interface, and /health/live and /health/ready report its health. In a browser,
+    /console shows the directory, and handoffs with the choice of their targets. Callers send `Authorization: Bearer
+    TOKEN`, with the token from --token-file or GATECHART_TOKEN. Without a token, the server listens to this machine
+    only. Clients in --registrants-file may only register in the directory; clients in --alarms-file may only raise
+    alarms. Clients in --operators-file may do everything, and see the tracebacks of exceptions.
 
     It runs until Ctrl-C or SIGTERM. Then it accepts no more requests, ends streams, and gives requests, turns and
     invokes --grace seconds each to finish. A second Ctrl-C does not wait. With --json, the log is lines of JSON.
 
-    With --prune, and with --keep-turns, it deletes old data when it starts and every hour. With --watchdog, it looks
+    With --prune or --keep-turns, the server deletes old data when it starts and every hour. With --watchdog, it looks
     for problems, and reports them to the sinks of --alerts-file.
 
     Examples:

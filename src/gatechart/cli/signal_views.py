@@ -73,7 +73,7 @@ def print_escapes(escapes: Escapes) -> None:
     for finding in escapes.open:
         names = ", ".join(finding.tried)
         what = "an escape is due" if finding.is_due else f"tried or passed over: {names}"
-        print_hint(f"the agent has still to escape from {finding.signal}; {what}")
+        print_hint(f"the agent still has to escape from {finding.signal}; {what}")
     for tool, other in escapes.switched:
         print_hint(f"{other} is called in place of {tool}")
     for call in escapes.awaited:

@@ -61,8 +61,8 @@ ChartArgument = Annotated[
     typer.Argument(
         metavar="CHART",
         autocompletion=complete_graphs,
-        help="A graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE, whose module may be left out. Default: the "
-        "only graph of the app.",
+        help="A graph of the app, MODULE:ATTRIBUTE or CHART.yaml:MODULE. The module of a chart may be left out. "
+        "Default: the only graph of the app.",
         show_default=False,
     ),
 ]
@@ -100,8 +100,8 @@ async def simulate_chart(
 
     The simulation starts at --entry, which is an entry point (with a --payload if it takes one) or any state, or else
     at the only entry point. If stdin is not a terminal, it is a script: one line for each step and answer. The first
-    line that fails ends it, with the exit code of the error; 1 if an event is refused. With --json, each position is a
-    line.
+    line that fails ends the simulation with the exit code of the error; 1 if an event is refused. With --json, each
+    position is printed as a line of JSON.
 
     Examples:
       gatechart simulate customer_service --entry GREETING_CUSTOMER

@@ -48,7 +48,7 @@ OlderOption = Annotated[
     typer.Option(
         "--older-than",
         metavar="AGE|MOMENT",
-        help="Set the next three options.",
+        help="Set --ended-before, --turns-before and --mail-before to this.",
         show_default=False,
     ),
 ]
@@ -151,7 +151,7 @@ async def prune_store(
 ) -> None:
     """Delete old data for good: agents that have ended, old turns, refused and dead mail.
 
-    The options select the data. The newest turn of each agent is always kept, and so are the turns of the last
+    The options select the data. The newest turn of each agent is always kept, and so are turns that are younger than
     --ids-for, so that repeated event ids are recognised.
 
     Write an age like 12h or 90d, and a moment like 2026-07-01.

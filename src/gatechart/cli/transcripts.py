@@ -46,7 +46,7 @@ async def show_transcript(
 ) -> None:
     """Show the transcript of an agent's model loops: messages, calls with their results, and usage.
 
-    Also lists what functions recorded with `work.for_agent`. Secrets are masked. Works without an app.
+    The command also lists what functions recorded with `work.for_agent`. Secrets are masked. Works without an app.
 
     Examples:
       gatechart transcript case-1

@@ -27,7 +27,7 @@ AlertsFileOption = Annotated[
     typer.Option(
         "--alerts-file",
         metavar="FILE",
-        help="A TOML file with the sinks of alerts, each a table such as \\[sinks.ops], and the acts of --watchdog.",
+        help="A TOML file with a table for each alert sink, such as \\[sinks.ops], and the actions of --watchdog.",
         show_default=False,
     ),
 ]

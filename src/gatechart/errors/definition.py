@@ -106,14 +106,14 @@ class AmbiguousEntryError(DefinitionError):
 
     def __str__(self) -> str:
         return (
-            f"{self.name!r} would be {self.one} and {self.other}, and handoffs, ratings and open work could not "
-            "distinguish them; rename one of them"
+            f"{self.name!r} would name both {self.one} and {self.other}, and handoffs, ratings and open work "
+            "could not distinguish the two; rename one of them"
         )
 
 
 @dataclass(eq=False)
 class UnknownInvokeError(DefinitionError):
-    """An invoke was running that its graph no longer declares."""
+    """An agent was running an invoke that its graph no longer declares."""
 
     graph: str
     state: str

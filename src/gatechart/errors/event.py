@@ -304,7 +304,7 @@ class DeadMailError(EventError):
 
 @dataclass(eq=False)
 class EventRefusedError(EventError):
-    """The agent refused the event, and its graph asks for an error. Nothing was changed."""
+    """The agent refused the event, and its graph declares that a refusal raises an error. Nothing was changed."""
 
     agent_id: str
     event: str
@@ -470,8 +470,8 @@ class OpenHandoffError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} cannot go back to version {self.version}: these handoffs started since then: "
-            f"{listing(self.handoffs)}, which are open; cancel them, or wait until they end"
+            f"agent {self.agent_id!r} cannot go back to version {self.version}, because handoffs that started later "
+            f"are still open: {listing(self.handoffs)}; cancel them, or wait until they end"
         )
 
 
@@ -484,7 +484,7 @@ class NoWorkError(EventError):
     def __str__(self) -> str:
         return (
             f"handoff {self.handoff!r} has no quality: no target was suitable, so no work was done; "
-            "rate needed or in_time, which belong to the agent that handed it on"
+            "rate needed or in_time, which judge the agent that handed the work on"
         )
 
 

@@ -41,7 +41,7 @@ class BudgetUsedUpError(OutsideError):
     def __str__(self) -> str:
         return (
             f"the model loop has used up its {self.what} ({self.used:g} of {self.limit:g}); "
-            "raise the limit, or let `error.invoke.<id>` lead to a state that continues without it"
+            "raise the limit, or let `error.invoke.<id>` lead to a state that continues without the loop"
         )
 
 
@@ -57,7 +57,7 @@ class IncompleteAnswerError(OutsideError):
     def __str__(self) -> str:
         word = f" ({self.reason})" if self.reason else ""
         return (
-            f"the answer of the model is incomplete: {self.finish}{word}; enter the state again to get another, "
+            f"the answer of the model is incomplete: {self.finish}{word}; enter the state again to get another answer, "
             "or let the loop accept this finish reason"
         )
 

@@ -72,8 +72,9 @@ class BacklogFullError(EventError):
     def __str__(self) -> str:
         waits = "for agents that do not exist" if self.backlog == "unclaimed" else "for its due time"
         return (
-            f"no mail for agent {self.agent_id!r}: {self.limit:,} events already wait {waits}; start the agents, "
-            f"erase unneeded ones, wait, or open the runtime with a larger Limits({self.backlog}=...)"
+            f"no mail was posted for agent {self.agent_id!r}: {self.limit:,} events already wait {waits}; "
+            "start the agents, erase those that you do not need, wait, or "
+            f"open the runtime with a larger Limits({self.backlog}=...)"
         )
 
 
@@ -137,7 +138,7 @@ class NoInvokeError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} is not running an invoke {self.invoke!r}; it runs {listing(self.running)}. "
-            "An invoke that delegates to another agent ends with its handoff: cancel that"
+            "An invoke that delegates to another agent ends with its handoff: cancel the handoff"
         )
 
 
@@ -179,22 +180,22 @@ class RollbackError(EventError):
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} ran graph version {self.graph_then!r} at version {self.version} "
-            f"and runs {self.graph_now!r} now; go back to a later version"
+            f"at its version {self.version}, agent {self.agent_id!r} ran version {self.graph_then!r} of its graph, "
+            f"and it runs version {self.graph_now!r} now; go back to a later version of the agent"
         )
 
 
 @dataclass(eq=False)
 class TakingBackError(EventError):
-    """At the requested version the agent was taking calls back. Nothing was changed."""
+    """The agent was compensating calls at the requested version. Nothing was changed."""
 
     agent_id: str
     version: int
 
     def __str__(self) -> str:
         return (
-            f"agent {self.agent_id!r} was taking calls back at version {self.version}, for an escape that has ended; "
-            "choose a version before or after that"
+            f"agent {self.agent_id!r} was compensating calls at version {self.version}, for an escape that has ended; "
+            "choose a version before or after the compensation"
         )
 
 
@@ -333,7 +334,7 @@ class IncompatibleGraphError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} cannot continue with the registered graph {self.graph!r}: {self.problem}; "
-            "register the graph that it was started with, or migrations from it"
+            "register the graph that the agent was started with, or migrations from that graph"
         )
 
 
@@ -360,7 +361,7 @@ class ReadOnlyError(EventError):
     def __str__(self) -> str:
         instead = f", or {self.instead}" if self.instead else ""
         return (
-            f"{self.call}() is for the owner of the database, but the runtime only reads it; "
+            f"{self.call}() is for the owner of the database, but this runtime only reads the database; "
             f"open it for writing{instead}"
         )
 
@@ -415,7 +416,7 @@ class AgentAsleepError(EventError):
     def __str__(self) -> str:
         return (
             f"agent {self.agent_id!r} is being moved here and does nothing yet; call again when `gatechart move` has "
-            "ended, and if the move was interrupted, run it again"
+            "ended; if the move was interrupted, run `gatechart move` again"
         )
 
 

@@ -40,7 +40,7 @@ class ProjectionLagError(OutsideError):
     def __str__(self) -> str:
         return (
             f"the projection has agent {self.agent_id!r} up to version {self.projected} of {self.version}; "
-            "try again once the service has projected the others"
+            "try again once the service has projected the other versions"
         )
 
 
@@ -127,8 +127,8 @@ class OwnershipLostError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"this runtime owned {self.path} in epoch {self.epoch}, but another has started epoch {self.current}; "
-            "nothing was written. Open a new runtime"
+            f"this runtime owned {self.path} in epoch {self.epoch}, "
+            f"but another runtime has started epoch {self.current}; nothing was written. Open a new runtime"
         )
 
 
@@ -161,7 +161,7 @@ class StoreFailedError(UnusableStoreError):
     """The database failed in a way that has no specific error class."""
 
     verdict = "failed"
-    remedy = "fix the cause, then try again, with the same id if there was one"
+    remedy = "fix the cause, then try again, with the same id if the call had one"
 
 
 @dataclass(eq=False)
@@ -295,9 +295,9 @@ class RequestTimeoutError(StoreError):
     problem: str = ""  # why the outcome is unknown
 
     def __str__(self) -> str:
-        outcome = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it has {_STARTED}"
+        outcome = "the request was withdrawn, and nothing was done" if self.withdrawn else f"the owner has {_STARTED}"
         if self.withdrawn is None:
-            outcome = f"it is unknown whether the request {self.request!r} is or will be carried out ({self.problem})"
+            outcome = f"it is unknown whether the request {self.request!r} was or will be carried out ({self.problem})"
         return (
             f"{self.path} is owned by {self.owner}, which did not answer {self.verb!r} within {self.waited_s:.3g} s: "
             f"{outcome}; wait longer, or see what the owner is doing"
@@ -313,7 +313,7 @@ class OwnerGoneError(StoreError):
     withdrawn: bool  # False: the owner had started on it
 
     def __str__(self) -> str:
-        outcome = "the request was withdrawn, and nothing was done" if self.withdrawn else f"it had {_STARTED}"
+        outcome = "the request was withdrawn, and nothing was done" if self.withdrawn else f"the owner had {_STARTED}"
         return (
             f"the owner of {self.path} ended before it answered {self.request!r} (number {self.number}): {outcome}; "
             "repeat the request"
@@ -322,20 +322,20 @@ class OwnerGoneError(StoreError):
 
 @dataclass(eq=False)
 class RequestLateError(OutsideError):
-    """A previous owner had started on the request; the next owner found it long overdue and did nothing."""
+    """A previous owner had started on the request; the next owner found the request long overdue and did nothing."""
 
     request: str  # request id
     late_s: float
 
     def __str__(self) -> str:
         return (
-            f"the owner that had started on the request {self.request!r} ended, and the next owner, which "
-            f"found it {self.late_s:.3g} s past its deadline, did nothing; check what the first did to the agent, and "
-            "repeat the call as a new request"
+            f"the owner that had started on the request {self.request!r} ended, and the next owner did nothing, "
+            f"because the request was {self.late_s:.3g} s past its deadline; "
+            "check what the first owner did to the agent, and repeat the call as a new request"
         )
 
 
-_STARTED = "started on it, and the agent's state shows the result"
+_STARTED = "started on the request, and the agent's state shows the result"
 
 
 @dataclass(eq=False)

@@ -61,7 +61,7 @@ def listing(names: tuple[str, ...], none: str = "none") -> str:
 def nearest(wrong: object, known: Sequence[str], most: int = 1) -> list[str]:
     """Return up to `most` known names that resemble a wrong one, nearest first; none if `wrong` is not a string.
 
-    Only the first 300 names and 100 characters are compared: more would take longer than a reader waits.
+    Only the first 300 names and 100 characters are compared, because more would take longer than a reader waits.
 
     >>> nearest("GREETNIG", ["GREETING", "DONE"])
     ['GREETING']

@@ -65,7 +65,7 @@ class ToolFailedError(OutsideError):
 
     @property
     def _remedy(self) -> str:
-        return "check the service that it calls, or let the result's `failure` decide how to continue"
+        return "check the service that the tool calls, or let the result's `failure` decide how to continue"
 
 
 class OutcomeUnknownError(ToolFailedError):
@@ -73,4 +73,4 @@ class OutcomeUnknownError(ToolFailedError):
 
     @property
     def _remedy(self) -> str:
-        return "find out whether it has acted before it is called again, or let a person decide"
+        return "find out whether the tool has acted, and only then call it again, or let a person decide"

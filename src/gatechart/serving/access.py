@@ -329,11 +329,11 @@ def _lines_of(file: Path) -> Sequence[Sequence[str]]:
     try:
         lines = [line.split() for line in file.read_text(encoding="ascii").splitlines() if line.strip()]
     except OSError as error:
-        raise RegistrantsError(str(file), f"it cannot be read: {error.strerror or error}") from error
+        raise RegistrantsError(str(file), f"the file cannot be read: {error.strerror or error}") from error
     except UnicodeError as error:
-        raise RegistrantsError(str(file), "it has characters that an HTTP header cannot hold") from error
+        raise RegistrantsError(str(file), "the file has characters that an HTTP header cannot hold") from error
     if not lines:
-        raise RegistrantsError(str(file), "it is empty")
+        raise RegistrantsError(str(file), "the file is empty")
     return lines
 
 

@@ -342,5 +342,5 @@ def _health(path: str, summary: str) -> Json:
     content = _content({"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]})
     answers = {"200": {"description": "Yes.", **content}}
     if path == READY:
-        answers["503"] = {"description": "No: the server is starting or stopping.", **_RETRY_AFTER, **content}
+        answers["503"] = {"description": "Not ready: the server is starting or stopping.", **_RETRY_AFTER, **content}
     return {"operationId": path.rpartition("/")[2], "summary": summary, "security": [], "responses": answers}

@@ -243,7 +243,7 @@ async def _body(request: Request, limits: ServerLimits) -> bytes:
         return _NO_BODY
     _check_type(request.headers)
     if _count_values(text, limits.body_values) > limits.body_values:
-        message = f"the body has more than {limits.body_values:,} values; send fewer at once"
+        message = f"the body has more than {limits.body_values:,} values; send fewer values at once"
         raise NotServed(413, "TooLarge", message)
     return text
 

@@ -156,7 +156,7 @@ async def test_an_owner_of_an_epoch_that_has_ended_cannot_write(sqlite_url, sqli
         with pytest.raises(OwnershipLostError) as caught:
             await store.commit([going_on(first, "TOLD"), started("b")])
         assert (caught.value.epoch, caught.value.current) == (1, 7)
-        assert "another has started epoch 7; nothing was written" in str(caught.value)
+        assert "another runtime has started epoch 7; nothing was written" in str(caught.value)
         with pytest.raises(OwnershipLostError):
             await store.erase("a")
         assert await store.load("a") == first.snapshot
