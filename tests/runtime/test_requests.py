@@ -382,7 +382,7 @@ async def test_what_has_begun_is_not_withdrawn_and_who_asked_is_told_so(place, m
     async with silent(place, monkeypatch) as (runtime, reached), opening as asker:
         asking = asyncio.ensure_future(asker.start("lamp", at="ON", agent_id="a"))
         await reached.wait()
-        with pytest.raises(RequestTimeoutError, match="it has started") as raised:
+        with pytest.raises(RequestTimeoutError, match="the owner has started") as raised:
             await asking
         assert not raised.value.withdrawn
         assert (await runtime.resume("a")).snapshot.version == 1
