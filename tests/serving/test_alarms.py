@@ -94,7 +94,7 @@ def test_two_roles_do_not_share_a_token(tmp_path):
     file = tmp_path / "alarms"
     file.write_text(f"monitor {MONITOR}\n")
     assert read_registrants(file, TOKEN, [OTHER]) == {"monitor": MONITOR}
-    with pytest.raises(RegistrantsError, match="the token of 'monitor' is used more than once"):
+    with pytest.raises(RegistrantsError, match="tokens must be unique, and these are not: 'monitor'"):
         read_registrants(file, TOKEN, [MONITOR])
 
 

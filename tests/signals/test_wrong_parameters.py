@@ -168,7 +168,7 @@ def test_phrases_say_their_language(kind: Any, parameter: str, given: Any) -> No
 @pytest.mark.parametrize("kind", [UserAsked, Keywords])
 @pytest.mark.parametrize("phrase", ["", " ", "…", 3, None], ids=repr)
 def test_a_phrase_has_a_word(kind: Any, phrase: Any) -> None:
-    with pytest.raises(ValueError, match="is no phrase; pass texts by language"):
+    with pytest.raises(ValueError, match="is not a phrase; pass texts by language"):
         kind({"en": ["help", phrase]})
 
 
@@ -195,8 +195,8 @@ def test_names_are_texts(build: Callable[[], object], told: str) -> None:
     [
         (lambda: Lacks("domain", ["refunds"]), "'refunds' is no rule; pass NeedRule"),
         (lambda: handing_on(rules="refunds"), "'refunds' is no rule; pass NeedRule"),
-        (lambda: Signal(Repeats(), answer="desk"), "'desk' is no answer; use a handoff"),
-        (lambda: answered(looping(), "desk"), "'desk' is no answer; use a handoff"),
+        (lambda: Signal(Repeats(), answer="desk"), "'desk' is not an answer; use a handoff"),
+        (lambda: answered(looping(), "desk"), "'desk' is not an answer; use a handoff"),
     ],
 )
 def test_rules_and_answers_are_what_they_are_called(build: Callable[[], object], told: str) -> None:

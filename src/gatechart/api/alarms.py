@@ -25,7 +25,7 @@ from gatechart.values.names import LONGEST_NAME, AgentId, Name, name_of
 _RECENT: Final = 100  # turns that are searched for a repeated call
 
 MOST_NAMED: Final = 1000
-"""The most agents that an alarm may name."""
+"""The maximum number of agents that an alarm may name."""
 
 
 class AlarmCommand(WritingCommand):

@@ -16,14 +16,14 @@ from pydantic_core import to_json
 from gatechart.values.frozen import value
 
 MOST: Final = 1000
-"""The most entries on a page; fewer if the entries are large."""
+"""The maximum number of entries on a page; fewer if the entries are large."""
 
 _FIELD: Final = re.compile(r"{(\w+)}")
 
 
 @value
 class Route:
-    """A method and a path. Other fields of the command are in the query, or in the body of a POST."""
+    """A method and a path. Fields of the command that are not in the path are in the query, or in a POST's body."""
 
     method: str
     path: str  # with `{field}` for variable parts

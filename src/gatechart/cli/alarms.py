@@ -50,7 +50,7 @@ GraphOption = Annotated[
 ]
 MostOption = Annotated[
     int,
-    typer.Option("--most", min=1, metavar="NUMBER", help="The most agents to notify. If more match, none is notified."),
+    typer.Option("--most", min=1, metavar="NUMBER", help="Notify at most this many agents, or none if more match."),
 ]
 
 

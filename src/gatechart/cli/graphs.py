@@ -231,7 +231,7 @@ ThemeOption = Annotated[ThemeName, typer.Option("--theme", help="The colours of 
 LegendOption = Annotated[bool, typer.Option("--legend", help="Explain the symbols in the drawing.")]
 PayloadsOption = Annotated[bool, typer.Option("--payloads", help="Show the payloads of declared events.")]
 LoadsOption = Annotated[
-    bool, typer.Option("--loads", help="On a map, show the current work of each entry point, from the database.")
+    bool, typer.Option("--loads", help="With --map, show the current work of each entry point, from the database.")
 ]
 LimitOption = Annotated[
     float,

@@ -86,9 +86,9 @@ def contained() -> AbstractContextManager[None, None]:
 
 
 def call_contained(function: Callable[[], T]) -> T:
-    """Call an application function in a thread. Everything that it raises except KeyboardInterrupt is an Exception.
+    """Call an application function in a thread. What it raises, except KeyboardInterrupt, becomes an Exception.
 
-    A GeneratorExit there was raised by the function itself, because the interpreter closes only generators.
+    This includes a GeneratorExit: no generator is closed here, so the function must have raised it itself.
     """
     try:
         with contained():

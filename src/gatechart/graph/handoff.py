@@ -70,7 +70,7 @@ Fallback: TypeAlias = SameTarget | OtherGraph | Human | Best
 
 
 MOST_FALLBACKS: Final = 1_000
-"""The most fallbacks of one handoff. All of them are read and written with each attempt."""
+"""The maximum number of fallbacks of one handoff. All of them are read and written with each attempt."""
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -44,7 +44,7 @@ class Signal:
     ) -> None:
         require_symptoms(when)
         if not (answer is None or isinstance(answer, Handoff)):
-            raise TypeError(f"{answer!r} is no answer; use a handoff, such as Handoff('human_desk', at='NORMAL')")
+            raise TypeError(f"{answer!r} is not an answer; use a handoff, such as Handoff('human_desk', at='NORMAL')")
         _require_hashable(when.detectors)
         first = when.detectors[0]
         fields = {

@@ -55,7 +55,7 @@ class NoServices:
 
 
 class Replay:
-    """Replays the histories in a store in a graph, turn by turn.
+    """Replays a store's histories against a graph, turn by turn.
 
     Each turn starts from its recorded snapshot, not from the result of the previous replayed turn. So a difference
     affects only its turn, and later turns are still compared. Time, ids and random numbers come from the record, and
@@ -63,7 +63,7 @@ class Replay:
 
     graph: the version to try. recorded: earlier versions of it. If the version that wrote a record is among them,
     effects are compared with its effects. If that version does not reproduce the record either, the turn is unclear.
-    services: stand-ins for the services that actions use; they should have no effects outside.
+    services: stand-ins for the services that actions use; they should have no effects outside the replay.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ def _converted(message: Message) -> _Blocks:
 
 
 def _verbatim(message: Message) -> _Blocks | None:
-    """Return a model's message as it came, repaired where the provider would refuse it; None if it has no form."""
+    """Return a model's message as it came, repaired where the provider would refuse it; None if that was not kept."""
     form = message.verbatim
     if form is None or not isinstance(form.message, list):
         return None

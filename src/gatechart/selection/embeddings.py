@@ -147,7 +147,7 @@ def _embedded(embed: Embed, texts: Sequence[str]) -> list[Vector]:
     if len(vectors) != len(texts):
         raise EmbeddingError(f"{len(texts)} texts were embedded as {len(vectors)} vectors", _RETURN)
     if not all(isfinite(number) for vector in vectors for number in vector):
-        raise EmbeddingError("a text was embedded as a number that is not finite", _RETURN)
+        raise EmbeddingError("the embedding of a text contains a number that is not finite", _RETURN)
     return [_scaled(vector) for vector in vectors]
 
 

@@ -320,7 +320,7 @@ def read_registrants(file: Path | None, token: str | None, others: Iterable[str]
         raise RegistrantsError(str(file), "the server itself has no token")
     known = Counter([token, *named.values(), *others])
     if shared := tuple(name for name, secret in named.items() if known[secret] > 1):
-        raise RegistrantsError(str(file), f"the token of {listing(shared)} is used more than once")
+        raise RegistrantsError(str(file), f"tokens must be unique, and these are not: {listing(shared)}")
     return named
 
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_BATCH: Final = 100  # the most items written at once
+_BATCH: Final = 100  # maximum number of items written at once
 _BATCH_BYTES: Final = 2**16  # per batch, unless one item is larger; limits the memory of a stalled reader
 _RETRY_MS: Final = 1000  # time that a browser waits before it reconnects
 _HEADERS: Final = [

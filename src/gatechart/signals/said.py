@@ -50,7 +50,7 @@ class _Phrased(Detector):
         for listed in given.values():
             for phrase in one_or_more(listed):
                 if not (isinstance(phrase, str) and phrase.replace(GAP, " ").strip()):
-                    raise ValueError(f"{shown}: {phrase!r} is no phrase; pass texts {_BY_LANGUAGE}")
+                    raise ValueError(f"{shown}: {phrase!r} is not a phrase; pass texts {_BY_LANGUAGE}")
 
     def after(self, slot: str, look: Look) -> str:
         """Return the slot after a turn: whether a message contains a phrase."""
@@ -65,7 +65,7 @@ class _Phrased(Detector):
 
     def evidence(self, slot: str, look: Look) -> Evidence:
         """Return the last phrase and its language."""
-        earlier = look.read_trail(SAID, 1)  # from before this turn, if joined detectors fired the signal later
+        earlier = look.read_trail(SAID, 1)  # perhaps of an earlier turn: joined detectors can fire later
         match = self._phrase_of(look) or self._phrase_in(earlier)
         return {} if match is None else {"phrase": match.phrase, "language": match.language}
 

@@ -60,6 +60,6 @@ def _earlier(steps: list[PathStep], payload: Payload) -> Iterator[tuple[Send, ..
 def _report(recipient: str, handoff: str, payload: Payload) -> tuple[Send, ...]:
     if not recipient:
         return ()
-    # Work that came back ends a second time later. The entry counts only the first outcome that it receives.
+    # Work that came back is reported again when it ends. The entry counts only the first outcome of a handoff.
     mail_id = f"{payload['ended']}:{handoff}"
     return (Send(f"{ENTRY_AGENT}{recipient}", OUTCOME, {"handoff": handoff, **payload}, mail_id),)

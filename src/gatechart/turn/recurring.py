@@ -24,7 +24,7 @@ def first_timers(node: Node, now: datetime) -> list[Timer]:
 
 
 def recurrence_of(graph: AnyGraph, active: Iterable[StateName], event: Event) -> tuple[StateName, Every] | None:
-    """Return the active state whose recurring timer the event is, with its recurrence; None if there is none.
+    """Return the active state with a recurring timer for this event, and the recurrence; None if there is none.
 
     active: the active leaves.
     """

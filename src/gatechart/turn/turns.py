@@ -312,7 +312,7 @@ def recorded(
         macrostep.log.asked.extend(judgements(previous, escapes, since, macrostep.configuration))
     for state in () if macrostep.is_final else macrostep.attended:  # a final state that contains states may end at once
         delegate(graph, state, turn)
-    # A plain turn ends no state and requests no effects, so entry versions and status stay.
+    # A plain turn ends no state and requests no effects, so entry versions and status do not change.
     is_plain = not (macrostep.left or macrostep.attended or macrostep.log.asked or macrostep.is_final)
     standing = NO_HANDOFFS
     if turn.handoffs or macrostep.log.asked:

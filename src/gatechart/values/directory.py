@@ -18,7 +18,7 @@ OUTCOME: Final = "gatechart.outcome"
 """Event that reports the end of work to the agent of the entry that accepted it."""
 
 MOST_ENTRIES: Final = 100
-"""The most entries that one named registrant can have in the directory, unless a home sets another limit."""
+"""The maximum number of entries of one named registrant in the directory, unless a home sets another limit."""
 
 
 class Mark(StrEnum):

@@ -19,16 +19,16 @@ ESCAPE_DUE: Final[EventName] = "escape.due"
 evidence."""
 
 MOST_KEYS: Final = 200
-"""The most idempotency keys of undone calls in an agent's record; a rollback past more calls is refused."""
+"""The maximum number of idempotency keys of undone calls in a record; a rollback past more calls is refused."""
 
 MOST_CUT: Final = 5
-"""The most parts cut out of conversations with models in an agent's record."""
+"""The maximum number of parts cut out of conversations with models in an agent's record."""
 
 MOST_AWAITED: Final = 20
-"""The most tools whose calls wait for a circuit breaker in an agent's record."""
+"""The maximum number of tools whose calls wait for a circuit breaker in an agent's record."""
 
 MOST_TRIED: Final = 20
-"""The most attempts in an agent's record; the history has all of them."""
+"""The maximum number of attempts in an agent's record; the history has all of them."""
 
 
 class CameTo(StrEnum):

@@ -13,7 +13,7 @@ BEAT_S: Final = 5.0
 """Seconds between two heartbeats of a host."""
 
 MOST_HOSTS: Final = 200
-"""The most hosts whose heartbeats a store keeps: the most recently seen."""
+"""The maximum number of hosts whose heartbeats a store keeps: the most recently seen."""
 
 
 @value

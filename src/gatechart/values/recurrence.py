@@ -15,7 +15,7 @@ from gatechart.values.zones import zone_named, zone_remedy
 Missed: TypeAlias = Literal["one", "each", "none"]
 
 MOST_MISSED: Final = 100
-"""The most missed moments that `each` catches up on; older ones are skipped."""
+"""The maximum number of missed moments that `each` catches up on; older ones are skipped."""
 
 LATE: Final = timedelta(minutes=1)
 """A moment handled later than this counts as missed."""
@@ -23,7 +23,7 @@ LATE: Final = timedelta(minutes=1)
 SHORTEST_S: Final = 0.001
 
 LONGEST_CRON: Final = 1000
-"""The most characters of a cron expression; realistic ones are much shorter."""
+"""The maximum number of characters of a cron expression; realistic ones are much shorter."""
 
 _END: Final = (OverflowError, ValueError, StopIteration)
 """Exceptions raised for a moment outside the years 1 to 9999, the range of datetime."""

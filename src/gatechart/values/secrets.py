@@ -1,7 +1,7 @@
-"""Secrets in JSON values, marked in storage, so that they can be masked without knowing their types.
+"""Secrets in JSON values, marked in storage, so that code that does not know their types can mask them.
 
-A secret is an object with one key: `{"$secret": "0815"}`. Types mark them, see `gatechart.secrets`; senders of plain
-JSON may mark them, too.
+A secret is an object with one key: `{"$secret": "0815"}`. The types in `gatechart.secrets` mark them; senders of
+plain JSON may mark them, too.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Extent:
 
     @property
     def length(self) -> int:
-        """The most items that it can have, if it is a list or a map."""
+        """The maximum number of items that it can have, if it is a list or a map."""
         return self.bound.longest if self._length is None else self._length
 
     @property

@@ -116,7 +116,7 @@ def typeof(value: Callable[[Scope], Any], scope: Scope) -> str:
 
 
 def member(holder: Any, key: Any) -> Any:
-    """Return a member of an object, an array or a text; null (for undefined) if there is none."""
+    """Return a member of an object, an array or a string; null (for undefined) if there is none."""
     if isinstance(holder, Mapping):
         return holder.get(key if isinstance(key, str) else text_of(key))
     if isinstance(holder, list | str):

@@ -39,7 +39,7 @@ from gatechart.values.agents import Status
 from gatechart.values.mail import MailStatus
 from gatechart.values.queries import Pruned, Pruning
 
-TURNS: Final = 5_000  # the most turns that a part deletes; an erased agent may add a few
+TURNS: Final = 5_000  # maximum number of turns that a part deletes; an erased agent may add a few
 
 _CUTS: Final = unpacked(agent=int, cut=int)
 _AGENT: Final[BindParameter[int]] = bindparam("of_agent")
