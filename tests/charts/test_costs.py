@@ -69,10 +69,10 @@ def test_lists_in_the_expression_count():
 
 @pytest.mark.parametrize("expression", TOO_MUCH)
 def test_a_guard_that_could_take_too_long_is_not_begun(expression):
-    began = time.monotonic()
-    with pytest.raises(GuardBudgetError, match=f"{MAX_STEPS:,} are the most") as raised:
+    began = time.process_time()
+    with pytest.raises(GuardBudgetError, match=f"the limit is {MAX_STEPS:,}") as raised:
         asked(expression, list(range(TOO_MUCH[expression])))
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert (raised.value.expression, raised.value.limit) == (expression, MAX_STEPS)
     assert raised.value.steps > MAX_STEPS
 
@@ -93,7 +93,7 @@ ENOUGH = [
 
 @pytest.mark.parametrize("expression", ENOUGH)
 def test_a_thousand_items_are_not_too_many(expression):
-    began = time.monotonic()
+    began = time.process_time()
     assert asked(expression, ITEMS)
     assert time.monotonic() - began < 20
 
@@ -123,7 +123,7 @@ def test_what_is_within_the_budget_ends_soon(expression):
 
     while length < len(values) and steps(length * 2) <= MAX_STEPS:
         length *= 2
-    began = time.monotonic()
+    began = time.process_time()
     assert asked(expression, values[:length]) in {True, False}
     assert time.monotonic() - began < 60
 
