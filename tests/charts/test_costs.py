@@ -95,7 +95,7 @@ ENOUGH = [
 def test_a_thousand_items_are_not_too_many(expression):
     began = time.process_time()
     assert asked(expression, ITEMS)
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 DEAREST = {  # those that took the longest, of fields and of regular expressions; the others are slow tests
@@ -125,7 +125,7 @@ def test_what_is_within_the_budget_ends_soon(expression):
         length *= 2
     began = time.process_time()
     assert asked(expression, values[:length]) in {True, False}
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
 
 
 def test_a_guard_without_loops_costs_nothing_to_judge():
