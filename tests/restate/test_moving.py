@@ -408,12 +408,14 @@ async def test_until_all_are_there_they_live_where_they_were_and_sleep_there(eng
         for when in ("taken there", "history taken there", "compared"):
             with pytest.raises(StoppedError):
                 await move_to_engine(here, engine.ingress, tell=stopping(when), **told)
-        assert (await runtime.resume("plain-0")).snapshot.version == 6
+        before = (await runtime.resume("plain-0")).snapshot.version
+        assert before in (6, 7)  # on a busy machine the delayed note is due before the move begins
         with pytest.raises(AgentAsleepError, match="'plain-0' is being moved here"):
             await (await runtime.resume("plain-0")).send("NOTED", {"n": "not yet"})
         with pytest.raises(AgentAsleepError):
             await runtime.start("traveller", at="RESTING", agent_id="nobody-0")
         await runtime.post("plain-0", "NOTED", {"n": "late"}, event_id="late")
+        assert (await runtime.resume("plain-0")).snapshot.version == before
         async with Runtime.open(here, graphs=graphs, services=Tools(), limits=LIMITS) as owner:
             await eventually(lambda: has(owner, "asker-0", "handoff.accepted"))
             await eventually(lambda: has(owner, "caller-0", "handoff.accepted"))
