@@ -2,8 +2,8 @@
 
 The names that most programs need are here. Each is imported when it is first used, so that `import gatechart` is quick.
 Other public names are in the packages `gatechart.handoff`, `gatechart.signals`, `gatechart.selection`,
-`gatechart.escape`, `gatechart.tools`, `gatechart.models` and so on. What calls return is in `gatechart.results`, what
-they raise in `gatechart.errors`.
+`gatechart.escape`, `gatechart.tools`, `gatechart.models` and so on. The results of calls are in `gatechart.results`,
+their errors in `gatechart.errors`.
 """
 
 from importlib import import_module

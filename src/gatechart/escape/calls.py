@@ -53,10 +53,6 @@ class RecordedCall:
         """The call that undoes it; None if it cannot be undone."""
         return read(UndoingCall, self.undo) if self.undo else None
 
-    def is_call_of(self, other: UndoingCall) -> bool:
-        """Return whether this is the other call."""
-        return (self.tool, self.arguments) == (other.tool, other.digest)
-
 
 def recorded_call(turn: PastTurn) -> RecordedCall:
     """Read the call that a turn recorded."""
@@ -78,15 +74,18 @@ class CallsMade:
 
     def _match_own_undoing(self) -> None:
         """Record the calls that the agent undid by itself: each such call undoes the newest matching one before it."""
-        own: set[int] = set()
+        self._undoing: set[int] = set()
+        undoable: dict[tuple[str, str], list[str]] = {}  # (tool, digest of arguments) -> ids of calls that it undoes
         for index, call in enumerate(self._succeeded):
-            for earlier in reversed(self._succeeded[:index]):
-                undo = earlier.undoing_call
-                if undo and earlier.call not in self._undone and call.is_call_of(undo) and not call.undoes:
-                    self._undone.add(earlier.call)
-                    own.add(index)
+            earlier = undoable.get((call.tool, call.arguments), [])
+            while earlier and not call.undoes:
+                call_id = earlier.pop()
+                if call_id not in self._undone:
+                    self._undone.add(call_id)
+                    self._undoing.add(index)
                     break
-        self._undoing = own
+            if undo := call.undoing_call:
+                undoable.setdefault((undo.tool, undo.digest), []).append(call.call)
 
     def kept_by(self, repeats: Mapping[str, str], allowed: Sequence[str]) -> str:
         """Return why the agent must not roll back before the calls; empty if it may.

@@ -16,7 +16,7 @@ from gatechart.values.frozen import value
 from gatechart.values.handoffs import Reason
 from gatechart.values.lessons import NO_LESSONS, Lessons
 from gatechart.values.names import STARTED, TRAIL, Payload, StateName
-from gatechart.values.signal_reports import RepeatedEntry, SignalReport
+from gatechart.values.signal_reports import RepeatedEntry, SignalReport, parts_of
 from gatechart.values.trail import CALLED as CALLS
 from gatechart.values.trail import REFUSED, Called, entries_in
 
@@ -87,7 +87,7 @@ class Scene:
 
     def error_of(self, tool: str) -> str:
         """Return the type of a tool's error; empty if the evidence has none."""
-        return next((part.error for part in self.report.parts if part.tool == tool and part.error), "")
+        return next((part.error for part in parts_of(self.report.evidence) if part.tool == tool and part.error), "")
 
     @property
     def failed_states(self) -> tuple[StateName, ...]:
@@ -215,8 +215,7 @@ def known_states(graph: AnyGraph, names: Sequence[StateName]) -> tuple[StateName
 
 def _is_within(turn: PastTurn, entered: Collection[tuple[StateName, int]]) -> bool:
     """Return whether a turn recorded a call that an entry of a state made."""
-    call = recorded_call(turn)
-    return (call.state, call.epoch) in entered
+    return (turn.payload.get("state"), turn.payload.get("epoch")) in entered
 
 
 def moved_between(block: Sequence[RepeatedEntry]) -> tuple[StateName, ...]:

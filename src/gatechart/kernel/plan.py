@@ -79,11 +79,6 @@ def plan_entry(graph: AnyGraph, targets: Sequence[StateName]) -> Plan:
     return remembered
 
 
-def plan_start(graph: AnyGraph) -> Plan:
-    """Return the plan for starting at the initial state of the root."""
-    return plan_entry(graph, (ROOT,))
-
-
 def _plan(tree: Tree, configuration: Configuration, enabled: Sequence[Edge]) -> Plan:
     active = tree.with_ancestors(configuration) - {ROOT}
     taken = _without_conflicts(tree, active, enabled)

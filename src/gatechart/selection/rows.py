@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 UNIT: Final = 1 << 15
 """The integer for a weight of 1. A lane holds a product of two weights, and sums of such products up to 4."""
 
-_LANE: Final = 32  # bits
 _SPARSE: Final = 32  # a row with weights in less than 1/32 of its columns is quicker as pairs
 
 Whole: TypeAlias = dict[str, int]

@@ -9,5 +9,5 @@ from gatechart.values.names import StateName
 
 def states_with_talk(graph: AnyGraph) -> frozenset[StateName]:
     """Return the states whose invokes keep a conversation with a model in a journal of the agent."""
-    invokes = ((node.name, each) for node in graph.nodes.values() for each in node.invokes)
-    return frozenset(name for name, each in invokes if getattr(unwrapped(each.function), "journal", ""))
+    invokes = ((node.name, invoke) for node in graph.nodes.values() for invoke in node.invokes)
+    return frozenset(state for state, invoke in invokes if getattr(unwrapped(invoke.function), "journal", ""))

@@ -30,7 +30,6 @@ class DetectorEvidence:
     times: int = 0  # how often the block was repeated; 0 if unknown
     period: int = 0  # moves in the block; 0 for calls
     block: tuple[RepeatedEntry, ...] = ()
-    problem: str = ""  # why a call was not undone
     version: int = 0  # of the agent, in a finding of the watchdog; 0 if unknown
 
 
@@ -47,11 +46,6 @@ class SignalReport:
     block: tuple[RepeatedEntry, ...] = ()  # the repeated moves and calls; empty without repeats
     failed_tools: tuple[str, ...] = ()  # tools that failed or were called repeatedly
 
-    @property
-    def parts(self) -> Iterator[DetectorEvidence | RepeatedEntry]:
-        """Each evidence, followed by its repeated entries."""
-        return _parts(self.evidence)
-
 
 def signal_report(payload: Payload) -> SignalReport:
     """Read the payload of a signal's event.
@@ -60,7 +54,7 @@ def signal_report(payload: Payload) -> SignalReport:
     """
     evidence = tuple(map(_evidence, mappings(payload.get("evidence"))))
     block = next((found.block for found in evidence if found.block), ())
-    tools = tuple(dict.fromkeys(part.tool for part in _parts(evidence) if part.tool))
+    tools = tuple(dict.fromkeys(part.tool for part in parts_of(evidence) if part.tool))
     return read(SignalReport, payload, evidence=evidence, block=block, failed_tools=tools)
 
 
@@ -69,7 +63,8 @@ def _evidence(payload: Payload) -> DetectorEvidence:
     return read(DetectorEvidence, payload, block=block)
 
 
-def _parts(evidence: Iterable[DetectorEvidence]) -> Iterator[DetectorEvidence | RepeatedEntry]:
+def parts_of(evidence: Iterable[DetectorEvidence]) -> Iterator[DetectorEvidence | RepeatedEntry]:
+    """Yield each evidence, followed by its repeated entries."""
     for found in evidence:
         yield found
         yield from found.block
