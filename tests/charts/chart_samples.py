@@ -1,4 +1,4 @@
-"""Chart samples that several test modules share."""
+"""A chart file with its functions, and a look at a chart's faults."""
 
 from __future__ import annotations
 

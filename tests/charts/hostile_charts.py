@@ -1,4 +1,4 @@
-"""Hostile charts that several test modules share."""
+"""Chart files that try to exhaust a reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Player machines that several test modules share."""
+"""A player as an XState machine, and the functions that it names."""
 
 from __future__ import annotations
 

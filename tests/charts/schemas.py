@@ -1,4 +1,4 @@
-"""Schemas that several test modules share."""
+"""Read a chart file as plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chart files that several test modules share."""
+"""Chart files in three dialects for commands."""
 
 TOGGLE = """\
 {"id": "toggle", "initial": "off", "states": {

@@ -1,4 +1,4 @@
-"""Hostile names that several test modules share."""
+"""Names that DOT and Mermaid could misread, and a strict reader of DOT."""
 
 from __future__ import annotations
 

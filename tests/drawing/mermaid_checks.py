@@ -1,4 +1,4 @@
-"""Mermaid checks that several test modules share."""
+"""Check that a Mermaid text is well formed."""
 
 from __future__ import annotations
 

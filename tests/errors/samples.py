@@ -1,4 +1,4 @@
-"""Samples that several test modules share."""
+"""Sample values for the fields of errors, and all classes of errors without subclasses."""
 
 from __future__ import annotations
 

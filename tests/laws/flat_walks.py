@@ -1,4 +1,4 @@
-"""Flat walks that several test modules share."""
+"""Let agents of flat charts react to events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Http servers that several test modules share."""
+"""Run an MCP server over HTTP."""
 
 from __future__ import annotations
 

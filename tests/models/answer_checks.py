@@ -1,4 +1,4 @@
-"""Answer checks that several test modules share."""
+"""Check that the messages of a request satisfy the rules of OpenAI and Anthropic."""
 
 import json
 

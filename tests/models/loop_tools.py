@@ -1,4 +1,4 @@
-"""Loop tools that several test modules share."""
+"""A tool for model loops."""
 
 from gatechart import tool
 from gatechart.tools import ToolContext, ToolPolicies

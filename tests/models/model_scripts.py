@@ -1,4 +1,4 @@
-"""Model scripts that several test modules share."""
+"""A model that answers from a script, and the services of its agents."""
 
 from dataclasses import dataclass, field
 

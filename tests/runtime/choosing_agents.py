@@ -1,4 +1,4 @@
-"""Choosing agents that several test modules share."""
+"""Agents that have the target of their handoff chosen."""
 
 import asyncio
 

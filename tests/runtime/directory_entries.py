@@ -1,4 +1,4 @@
-"""Directory entries that several test modules share."""
+"""Entries of a directory for refunds, and a letter to them."""
 
 from gatechart import HandoffPacket
 from gatechart.graph.selection import Best

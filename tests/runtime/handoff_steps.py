@@ -1,4 +1,4 @@
-"""Handoff steps that several test modules share."""
+"""Random steps of agents that hand work to each other."""
 
 import asyncio
 from contextlib import suppress

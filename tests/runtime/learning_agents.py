@@ -1,4 +1,4 @@
-"""Learning agents that several test modules share."""
+"""Agents whose choices learn from outcomes."""
 
 from gatechart import HandoffPacket
 from gatechart.graph.selection import Best

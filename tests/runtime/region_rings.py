@@ -1,4 +1,4 @@
-"""Region rings that several test modules share."""
+"""A chart whose agents go in circles in one of its regions."""
 
 from __future__ import annotations
 

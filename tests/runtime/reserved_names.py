@@ -1,4 +1,4 @@
-"""Reserved names that several test modules share."""
+"""Names that callers may and may not use."""
 
 RESERVED = (
     "done.state",

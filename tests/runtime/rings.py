@@ -1,12 +1,15 @@
-"""Rings that several test modules share."""
+"""A chart whose agents go in circles until they escape."""
 
 import asyncio
+from datetime import UTC, datetime
 
 from gatechart import AgentContext, EscapePlan, State, Transition
 from gatechart.graph.graph import StateTransitionGraph
 from gatechart.graph.signals import Signal
 from gatechart.signals import Repeats
 from gatechart.values.agents import Status
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 CIRCLE = [Transition("A", "GO", "B"), Transition("B", "GO", "A")]
 

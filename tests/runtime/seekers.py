@@ -1,4 +1,4 @@
-"""Seekers that several test modules share."""
+"""Agents that switch between tools."""
 
 from gatechart import EscapePlan, Invoke, State, StateTransitionGraph, ToolBox, Transition
 from gatechart import tool as made

@@ -10,10 +10,9 @@ from gatechart.testing import VirtualClock
 from gatechart.values.agents import Status
 from gatechart.values.lessons import NO_LESSONS
 from tests.runtime.handovers import rest
-from tests.runtime.moments import NOON
 from tests.runtime.region_rings import CIRCLE as ROUND
 from tests.runtime.region_rings import going_round, in_regions, standing
-from tests.runtime.rings import CIRCLE, WAY_OUT, attempts, go_round, ring
+from tests.runtime.rings import CIRCLE, NOON, WAY_OUT, attempts, go_round, ring
 from tests.runtime.seekers import Desk, seeker
 
 GRAPH = ring(Nudge(), Reroute(), transitions=[*CIRCLE, *WAY_OUT], doors=("A", "E"), last=GiveUp(), cooldown="0s")

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pytest
 from pydantic import Field
@@ -19,10 +18,8 @@ from gatechart.testing import VirtualClock
 from gatechart.values.agents import Status
 from gatechart.values.escapes import CameTo, EnterAt, NoWay
 from gatechart.values.fired_signals import Reaction
-from tests.runtime.rings import CIRCLE, WAY_OUT, Sink, attempts, go_round, ring, tried
+from tests.runtime.rings import CIRCLE, NOON, WAY_OUT, Sink, attempts, go_round, ring, tried
 from tests.runtime.support import at_rest, eventually
-
-NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 async def test_a_loop_leads_into_the_entry_point_that_leads_away(place):

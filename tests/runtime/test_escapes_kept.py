@@ -19,8 +19,7 @@ from gatechart.values.escapes import NO_ESCAPES, CameTo
 from gatechart.values.homes import Role
 from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import rest
-from tests.runtime.moments import NOON
-from tests.runtime.rings import CIRCLE
+from tests.runtime.rings import CIRCLE, NOON
 from tests.runtime.support import eventually
 from tests.runtime.trip_agents import Desk, book_two, trip
 

@@ -18,8 +18,7 @@ from gatechart.values.handoffs import Reason
 from gatechart.values.homes import Role
 from gatechart.values.mail import MailStatus
 from tests.runtime.handovers import rest
-from tests.runtime.moments import NOON
-from tests.runtime.rings import Sink
+from tests.runtime.rings import NOON, Sink
 from tests.runtime.support import eventually
 from tests.runtime.trip_agents import (
     HALF_WAY,

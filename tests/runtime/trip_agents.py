@@ -1,4 +1,4 @@
-"""Trip agents that several test modules share."""
+"""Agents that book a trip, and undo the bookings."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Mounting that several test modules share."""
+"""The application of a server, mounted in another application."""
 
 from starlette.applications import Starlette
 from starlette.routing import Mount

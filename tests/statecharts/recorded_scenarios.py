@@ -1,4 +1,4 @@
-"""Recorded scenarios that several test modules share."""
+"""The recorded scenarios."""
 
 from __future__ import annotations
 

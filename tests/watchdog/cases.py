@@ -1,4 +1,4 @@
-"""Cases that several test modules share."""
+"""Agents that the watchdog examines."""
 
 import asyncio
 from contextlib import suppress
