@@ -1,4 +1,4 @@
-"""Write the parts of a chart file as data: what the writer of a graph offers, and the shortest form of values."""
+"""Write parts of a chart file as data: the interface of a graph's writer, and the shortest form of values."""
 
 from __future__ import annotations
 

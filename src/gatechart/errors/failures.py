@@ -86,7 +86,7 @@ def contained() -> AbstractContextManager[None, None]:
 
 
 def call_contained(function: Callable[[], T]) -> T:
-    """Call an application function in a thread. What it raises, except KeyboardInterrupt, becomes an Exception.
+    """Call an application function in a thread. Its failures become an Exception, except KeyboardInterrupt.
 
     This includes a GeneratorExit: no generator is closed here, so the function must have raised it itself.
     """

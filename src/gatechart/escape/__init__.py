@@ -1,4 +1,4 @@
-"""Escape plans: what an agent does when a signal fires, from cheap strategies to drastic ones."""
+"""Escape plans: the strategies of an agent after a signal fired, from cheap to drastic ones."""
 
 from gatechart.escape.attempts import Tactic
 from gatechart.escape.presets import getting_out

@@ -73,7 +73,7 @@ class Directory:
 
         own: access to the agents that keep the entries; None if entries are only read.
         load: returns the load of a candidate, from 0 to 1, or None to use its open work. None: always use open work.
-        fresh: age at which records are read again; None if `see` is called for each change.
+        fresh: maximum age of records, which are then read again; None if `see` is called for each change.
         most_entries: limit for one named registrant.
         """
         self.home = home

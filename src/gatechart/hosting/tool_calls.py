@@ -129,7 +129,7 @@ class ToolCalls:
         order: Sequence[str],
         escapes: Escapes,
     ) -> Iterator[ToolCandidate]:
-        """Yield the requested tool and its alternatives, except those that the arguments do not fit."""
+        """Yield the requested tool and its alternatives, except tools that the arguments do not fit."""
         names = order if asked.name in order else (*order, asked.name)
         for tool in (named for name in names if (named := self._box.get(name)) is not None):
             try:

@@ -43,8 +43,8 @@ class ModelLoop:
     model: a Model, or its name in the services.
     tools: names of tools in the services' tool box, or the tools.
     instructions: for the model, a text or a function of the context.
-    prompt: a function of the context that returns the messages for the model; by default those of a
-        ConversationContext.
+    prompt: a function of the context that returns the messages for the model; by default the
+        messages of a ConversationContext.
     output: the type of the answer, given by a call of the tool `answer`; text if None.
     checks: functions of the answer that return a problem, which the loop sends back to the model.
     most_turns: of the model, and `budget`: in one entry of the state. most_bytes: of the result of a call; a longer

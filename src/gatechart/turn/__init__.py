@@ -1,1 +1,1 @@
-"""Turns: take an event, run actions on the context, and return what is to be committed. Pure."""
+"""Turns: take an event, run actions on the context, and return the record to commit. Pure."""

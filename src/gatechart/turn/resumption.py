@@ -47,7 +47,7 @@ def resumption(payload: Payload) -> Resumption:
 
 
 def route_json(strategy: str, route: GoBack | EnterAt) -> Payload:
-    """Return what a StoredRoute is read from, as JSON values."""
+    """Return the JSON values of a StoredRoute."""
     if isinstance(route, GoBack):
         return {"strategy": strategy, "version": route.version, "keep": list(route.keep)}
     return {

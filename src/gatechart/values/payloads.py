@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def read(kind: type[T], payload: Payload, **parts: Any) -> T:
-    """Return a value with those entries of a payload that the class has as fields; its defaults stand for the rest.
+    """Return a value whose fields come from the payload's entries with the same names, or else from the defaults.
 
-    kind: a class decorated with `value` whose fields have defaults. An entry that does not have the type of the default
-    is left out, unless the default is None. Lists become tuples. parts: fields that the caller has read.
+    kind: a class decorated with `value` whose fields have defaults. An entry of another type than the default is
+    ignored, unless the default is None. Lists become tuples. parts: fields that the caller has already read.
     """
     return kind(**(dict(_entries(kind, payload)) | parts))
 

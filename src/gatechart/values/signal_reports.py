@@ -22,7 +22,7 @@ class RepeatedEntry:
 
 @value
 class DetectorEvidence:
-    """The evidence of a detector, as far as escapes depend on it."""
+    """The part of a detector's evidence that escapes use."""
 
     tool: str = ""  # the tool that failed or was called repeatedly
     error: str = ""  # type of the error
@@ -50,7 +50,7 @@ class SignalReport:
 def signal_report(payload: Payload) -> SignalReport:
     """Read the payload of a signal's event.
 
-    Evidence comes from detectors of applications, too. What does not have the type of its field is left out.
+    Evidence comes from detectors of applications, too. An entry of the wrong type is ignored.
     """
     evidence = tuple(map(_evidence, mappings(payload.get("evidence"))))
     block = next((found.block for found in evidence if found.block), ())

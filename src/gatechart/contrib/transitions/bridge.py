@@ -11,7 +11,7 @@ Differences from `transitions`, by the design of graphs:
   stays in the new state if the error was in `on_enter` or `after`. A condition that raises counts as false; in the
   library, it raises.
 - An event without a matching transition is refused and changes nothing, and undoes the changes of `prepare`.
-- A transition from a state to one more than a level below it exits the children on the path, even those that it enters
+- A transition from a state to one more than a level below it exits the children on the path, even if it enters them
   again.
 - Transitions of several regions of a parallel state follow SCXML.
 - `to_<state>` triggers from `auto_transitions` are carried over with `auto_transitions=True`, if a callback names them,
